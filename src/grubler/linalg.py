@@ -1,0 +1,91 @@
+"""Small branch-free linear algebra that runs on floats and on symbols alike.
+
+NumPy's own solvers pivot, so they cannot be traced into straight-line code. The matrices met in
+the recursions are small and symmetric positive definite (joint-space inertias of a cluster) or
+small and well partitioned (dependent columns of a loop), and need no pivoting.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def symmetric(M):
+    """A symmetric matrix from the upper triangle of M.
+
+    On symbols the lower entries fall out of the expression graph and are never computed; on
+    floats this removes the rounding asymmetry.
+    """
+    n = M.shape[0]
+    upper, strict = np.triu(np.ones((n, n))), np.triu(np.ones((n, n)), 1)
+    return M * upper + (M * strict).T
+
+
+class LDL:
+    """The factorization A = L D L' of a symmetric positive definite matrix, without pivoting.
+
+    One reciprocal a pivot and no square root. Rows of L are kept as lists of scalars: what is
+    structurally zero stays the number 0.0 and costs nothing when traced.
+    """
+
+    def __init__(self, A):
+        n = A.shape[0]
+        self.L = [[0.0] * n for _ in range(n)]
+        self.inverse_pivots = []
+        scaled = [[0.0] * n for _ in range(n)]  # L_jk D_k
+        for j in range(n):
+            for k in range(j):
+                entry = A[k, j] - sum(self.L[k][m] * scaled[j][m] for m in range(k))
+                scaled[j][k] = entry
+                self.L[j][k] = entry * self.inverse_pivots[k]
+            pivot = A[j, j] - sum(self.L[j][m] * scaled[j][m] for m in range(j))
+            self.inverse_pivots.append(1.0 / pivot)
+
+    def solve(self, b):
+        """A⁻¹ b for a vector or for the columns of a matrix."""
+        n = len(self.inverse_pivots)
+        x = [b[i] for i in range(n)]
+        for i in range(n):
+            x[i] = x[i] - sum((self.L[i][k] * x[k] for k in range(i)), 0.0)
+        x = [x[i] * self.inverse_pivots[i] for i in range(n)]
+        for i in reversed(range(n)):
+            x[i] = x[i] - sum((self.L[k][i] * x[k] for k in range(i + 1, n)), 0.0)
+        return np.stack(x)
+
+
+def solve_general(A, B, order: tuple[int, ...] | None = None):
+    """A⁻¹ B for a square matrix by elimination along the diagonal, without pivoting at run time.
+
+    The caller orders rows and columns once, at a configuration where the matrix is well
+    conditioned, so that the diagonal pivots are large there (`pivot_order`).
+    """
+    n = A.shape[0]
+    rows = range(n) if order is None else order
+    a = [[A[i, j] for j in range(n)] for i in rows]
+    x = [B[i] for i in rows]
+    inverse = []
+    for k in range(n):
+        inverse.append(1.0 / a[k][k])
+        for i in range(k + 1, n):
+            factor = a[i][k] * inverse[k]
+            for j in range(k + 1, n):
+                a[i][j] = a[i][j] - factor * a[k][j]
+            x[i] = x[i] - factor * x[k]
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            x[k] = x[k] - a[k][j] * x[j]
+        x[k] = x[k] * inverse[k]
+    return np.stack(x)
+
+
+def pivot_order(A: np.ndarray) -> tuple[int, ...]:
+    """The row order by which `solve_general` meets the pivots that partial pivoting would pick."""
+    A = np.array(A, dtype=float)
+    n = len(A)
+    order = list(range(n))
+    for k in range(n):
+        best = k + int(np.argmax(np.abs(A[k:, k])))
+        A[[k, best]] = A[[best, k]]
+        order[k], order[best] = order[best], order[k]
+        A[k + 1 :] -= np.outer(A[k + 1 :, k] / A[k, k], A[k])
+    return tuple(order)

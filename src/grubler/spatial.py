@@ -1,0 +1,201 @@
+"""Spatial vectors in Featherstone's convention: angular part first, body coordinates.
+
+Motion m = [w; v], force f = [n; f]. A `Transform` is the motion transform X_BA from frame A to
+frame B, kept as its rotation and translation so that no zero of the 6x6 matrix is multiplied:
+
+    X = [[E, 0], [-E rx, E]],   E: coordinates A -> B,   r: origin of B in A.
+
+Every function takes floats or symbols; vectors are (6,), stacks of motion columns (6, n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .linalg import symmetric
+
+
+def skew(p):
+    """The matrix of the cross product, skew(p) @ x = p x x."""
+    x, y, z = p[0], p[1], p[2]
+    return np.stack([np.stack([0.0, -z, y]), np.stack([z, 0.0, -x]), np.stack([-y, x, 0.0])])
+
+
+def cross(a, b):
+    """The cross product of two 3-vectors."""
+    return np.stack(
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    )
+
+
+def cross_motion(v, m):
+    """v x m for motion vectors (5)."""
+    w, l = v[:3], v[3:]
+    return np.concatenate([cross(w, m[:3]), cross(w, m[3:]) + cross(l, m[:3])])
+
+
+def cross_force(v, f):
+    """v x* f for a motion and a force vector (5)."""
+    w, l = v[:3], v[3:]
+    return np.concatenate([cross(w, f[:3]) + cross(l, f[3:]), cross(w, f[3:])])
+
+
+def spatial_inertia(mass, com, inertia):
+    """The 6x6 spatial inertia at the body origin, from mass, centre of mass and the rotational
+    inertia about the centre of mass (Sec. III-D)."""
+    c = skew(com)
+    return np.block([[inertia - mass * (c @ c), mass * c], [-mass * c, mass * np.eye(3)]])
+
+
+def axis_rotation(axis: np.ndarray, c, s):
+    """The rotation matrix about a constant unit axis, from the angle's cosine and sine."""
+    K = skew(axis)
+    return np.eye(3) + s * K + (1.0 - c) * (K @ K)
+
+
+def rpy_matrix(roll, pitch, yaw):
+    """URDF's fixed-axis angles: Rz(yaw) Ry(pitch) Rx(roll), floats only.
+
+    Angles within 1e-10 of a multiple of 90° give exact zeros and ones: a description writes them
+    with few digits, and an exact zero costs nothing in generated code.
+    """
+
+    def snapped(angle):
+        k = round(angle / (np.pi / 2))
+        if abs(angle - k * np.pi / 2) < 1e-10:
+            return float([1, 0, -1, 0][k % 4]), float([0, 1, 0, -1][k % 4])
+        return np.cos(angle), np.sin(angle)
+
+    x, y, z = np.eye(3)
+    return (
+        axis_rotation(z, *snapped(yaw))
+        @ axis_rotation(y, *snapped(pitch))
+        @ axis_rotation(x, *snapped(roll))
+    )
+
+
+def quaternion_matrix(q):
+    """The rotation matrix (body to world coordinates) of a unit quaternion, scalar first."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]),
+        ]
+    )
+
+
+def quaternion_product(a, b):
+    """The Hamilton product of two quaternions, scalar first."""
+    return np.stack(
+        [
+            a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+            a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+            a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+            a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+        ]
+    )
+
+
+def quaternion_exp(w):
+    """The unit quaternion of a rotation vector, accurate at zero, without a branch on values."""
+    half2 = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) / 4.0
+    small = half2 < 1e-8
+    h = np.sqrt(np.where(small, 1.0, half2))
+    c = np.where(small, 1.0 - half2 / 2 + half2 * half2 / 24, np.cos(h))
+    s = np.where(small, 1.0 - half2 / 6 + half2 * half2 / 120, np.sin(h) / h)
+    return np.stack([c, s * w[0] / 2, s * w[1] / 2, s * w[2] / 2])
+
+
+def quaternion_log(q: np.ndarray) -> np.ndarray:
+    """The rotation vector of a unit quaternion, |result| <= pi (floats only)."""
+    q = q if q[0] >= 0 else -q
+    n = np.linalg.norm(q[1:])
+    if n < 1e-12:
+        return 2.0 * q[1:]
+    return 2.0 * np.arctan2(n, q[0]) * q[1:] / n
+
+
+def matrix_quaternion(R: np.ndarray) -> np.ndarray:
+    """The unit quaternion, scalar first and non-negative, of a rotation matrix (floats only)."""
+    trace = np.trace(R)
+    candidates = np.array([trace, R[0, 0], R[1, 1], R[2, 2]])
+    i = int(np.argmax(candidates))
+    q = np.empty(4)
+    if i == 0:
+        q[0] = 1 + trace
+        q[1:] = [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]
+    else:
+        j, k = (i % 3), ((i + 1) % 3)
+        i -= 1
+        q[0] = R[k, j] - R[j, k]
+        q[1 + i] = 1 + R[i, i] - R[j, j] - R[k, k]
+        q[1 + j] = R[j, i] + R[i, j]
+        q[1 + k] = R[k, i] + R[i, k]
+    q /= np.linalg.norm(q)
+    return q if q[0] >= 0 else -q
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """The motion transform X_BA, from coordinates in frame A to coordinates in frame B."""
+
+    E: np.ndarray
+    r: np.ndarray
+
+    @staticmethod
+    def identity() -> Transform:
+        return Transform(np.eye(3), np.zeros(3))
+
+    @staticmethod
+    def from_placement(R, p) -> Transform:
+        """The transform into a frame placed with rotation R (frame to parent) at p."""
+        return Transform(R.T, p)
+
+    def motion(self, m):
+        """X m for a motion vector."""
+        w = m[:3]
+        return np.concatenate([self.E @ w, self.E @ (m[3:] - cross(self.r, w))])
+
+    def motions(self, M):
+        """X M for columns of motion vectors."""
+        W = M[:3]
+        return np.concatenate([self.E @ W, self.E @ (M[3:] - skew(self.r) @ W)])
+
+    def force_back(self, f):
+        """X' f: a force from B's coordinates to A's."""
+        F = self.E.T @ f[3:]
+        return np.concatenate([self.E.T @ f[:3] + cross(self.r, F), F])
+
+    def forces_back(self, F):
+        """X' F for columns of force vectors."""
+        L = self.E.T @ F[3:]
+        return np.concatenate([self.E.T @ F[:3] + skew(self.r) @ L, L])
+
+    def congruence(self, I):
+        """X' I X for a symmetric 6x6 inertia, upper triangle only: rotate, then shift."""
+        E, rx = self.E, skew(self.r)
+        A = symmetric(E.T @ I[:3, :3] @ E)
+        B = E.T @ I[:3, 3:] @ E
+        C = symmetric(E.T @ I[3:, 3:] @ E)
+        shifted = B + rx @ C
+        A = symmetric(A + rx @ B.T - shifted @ rx)
+        return np.block([[A, shifted], [shifted.T, C]])
+
+    def sandwich(self, M, other: Transform):
+        """X' M Y for a general 6x6 block between two bodies."""
+        return self.forces_back(other.forces_back(M.T).T)
+
+    def __matmul__(self, other: Transform) -> Transform:
+        """X_CB @ X_BA = X_CA."""
+        return Transform(self.E @ other.E, other.r + other.E.T @ self.r)
+
+    def inverse(self) -> Transform:
+        return Transform(self.E.T, -(self.E @ self.r))
+
+    def matrix(self):
+        """The 6x6 matrix."""
+        return np.block([[self.E, np.zeros((3, 3))], [-self.E @ skew(self.r), self.E]])
