@@ -41,7 +41,9 @@ def unit(axis) -> np.ndarray:
     axis = np.array(axis, dtype=float)
     length = np.linalg.norm(axis) if axis.shape == (3,) else 0.0
     if not np.isfinite(length) or length < 1e-9:
-        raise ModelError(f"axis {axis.tolist()} is not a direction: give three numbers, not all zero")
+        raise ModelError(
+            f"axis {axis.tolist()} is not a direction: give three numbers, not all zero"
+        )
     axis = axis / length
     axis[np.abs(axis) < 1e-15] = 0.0
     axis.flags.writeable = False
@@ -164,7 +166,9 @@ class Cylindrical(Revolute):
 
     @cached_property
     def _S(self):
-        return np.block([[self.axis[:, None], np.zeros((3, 1))], [np.zeros((3, 1)), self.axis[:, None]]])
+        return np.block(
+            [[self.axis[:, None], np.zeros((3, 1))], [np.zeros((3, 1)), self.axis[:, None]]]
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,12 +41,23 @@ class LDL:
             pivot = A[j, j] - sum(self.L[j][m] * scaled[j][m] for m in range(j))
             self.inverse_pivots.append(1.0 / pivot)
 
+    def _forward(self, b):
+        """The rows of L⁻¹ b."""
+        x = [b[i] for i in range(len(self.inverse_pivots))]
+        for i in range(len(x)):
+            x[i] = x[i] - sum((self.L[i][k] * x[k] for k in range(i)), 0.0)
+        return x
+
+    def quadratic(self, B):
+        """B' A⁻¹ B, by half a solve; symmetric."""
+        Y = self._forward(B)
+        scaled = np.stack([y * d for y, d in zip(Y, self.inverse_pivots, strict=True)])
+        return symmetric(np.stack(Y).T @ scaled)
+
     def solve(self, b):
         """A⁻¹ b for a vector or for the columns of a matrix."""
-        n = len(self.inverse_pivots)
-        x = [b[i] for i in range(n)]
-        for i in range(n):
-            x[i] = x[i] - sum((self.L[i][k] * x[k] for k in range(i)), 0.0)
+        x = self._forward(b)
+        n = len(x)
         x = [x[i] * self.inverse_pivots[i] for i in range(n)]
         for i in reversed(range(n)):
             x[i] = x[i] - sum((self.L[k][i] * x[k] for k in range(i + 1, n)), 0.0)

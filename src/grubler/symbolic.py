@@ -6,7 +6,9 @@ made here they build an expression graph instead of numbers, which the compiler 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 import casadi
@@ -40,7 +42,7 @@ def to_sx(x) -> casadi.SX:
     if isinstance(x, casadi.SX):
         return x
     matrix = casadi.SX(x.to_casadi())
-    return matrix.T if x.ndim == 1 else matrix
+    return casadi.reshape(matrix, x.size, 1) if x.ndim == 1 else matrix
 
 
 def from_sx(matrix: casadi.SX, shape: tuple[int, ...]):
@@ -84,7 +86,7 @@ class Differentiable:
             f = to_sx(self.fn(from_sx(x, (self.n,))))
         except TypeError as error:
             raise InputError(
-                f"the function {getattr(self.fn, '__name__', self.fn)!r} cannot be traced: {error}; "
+                f"the function {getattr(self.fn, '__name__', self.fn)!r} is untraceable: {error}; "
                 "build arrays with np.stack / np.concatenate instead of np.array, and use np.where "
                 "instead of `if` on a value"
             ) from error
@@ -113,3 +115,107 @@ class Differentiable:
         if is_symbolic(*args):
             return from_sx(function(*[to_sx(a) for a in args]), shape)
         return np.array(casadi.DM(function(*args)), dtype=float).reshape(shape)
+
+
+def function_of(inputs: Sequence, outputs: Sequence, name: str = "f") -> casadi.Function:
+    """The CasADi Function from symbolic arrays (pure symbols) to arrays built from them."""
+    options = {"allow_free": True}  # reported by `free_symbols`, with a message of our own
+    return casadi.Function(name, [to_sx(a) for a in inputs], [to_sx(o) for o in outputs], options)
+
+
+def free_symbols(function: casadi.Function) -> list[str]:
+    """The names of symbols that a Function uses without receiving them."""
+    return [str(s) for s in function.free_sx().elements()] if function.has_free() else []
+
+
+_OPERATION_NAMES = {
+    getattr(casadi, name): name[3:].lower() for name in dir(casadi) if name.startswith("OP_")
+}
+
+
+def instructions_of(function: casadi.Function):
+    """The instruction list of an SX Function, one tuple an instruction, work registers as written.
+
+    ("input", register, argument, element), ("output", output, element, register),
+    ("const", register, value), (operation, register, operand registers...); elements are counted
+    row by row, as NumPy does.
+    """
+    into = [_row_major(function.sparsity_in(i)) for i in range(function.n_in())]
+    out = [_row_major(function.sparsity_out(i)) for i in range(function.n_out())]
+    for k in range(function.n_instructions()):
+        name = _OPERATION_NAMES[function.instruction_id(k)]
+        if name == "const":
+            yield name, function.instruction_output(k)[0], function.instruction_constant(k)
+            continue
+        operands = function.instruction_input(k)
+        results = function.instruction_output(k)
+        if name == "input":
+            argument, element = operands
+            yield name, results[0], argument, into[argument][element]
+        elif name == "output":
+            output, element = results
+            yield name, output, out[output][element], operands[0]
+        else:
+            yield name, results[0], *operands
+
+
+def _row_major(sparsity: casadi.Sparsity) -> list[int]:
+    """For each nonzero of a CasADi matrix its position in the row-major dense array."""
+    columns = sparsity.size2()
+    return [r * columns + c for r, c in zip(*sparsity.get_triplet())]
+
+
+@contextmanager
+def only_pure_operations():
+    """Turn what CasADi would do silently or wrongly on symbols into a TypeError.
+
+    `float(symbol)` is NaN there, so that `math.sin(x)` and `zeros[0] = x` would compile to
+    nonsense; a write into a symbolic array does not reach the arrays that share its memory.
+    """
+    cls = casadi.ArrayInterface
+    saved = {name: cls.__dict__.get(name) for name in _IMPURE}
+
+    def refuse_number(method):
+        def convert(self):
+            if not self.to_casadi().is_constant():
+                raise TypeError("a symbol was converted to a Python number")
+            return method(self)
+
+        return convert
+
+    def refuse_write(self, *_):
+        raise TypeError("in-place write into a symbolic array")
+
+    def refuse_augmented(self, *_):
+        # A scalar is immutable in NumPy too: Python then falls back to s = s + x.
+        if self.ndim == 0:
+            return NotImplemented
+        raise TypeError("in-place write into a symbolic array")
+
+    with _tracing_lock:
+        for name in _IMPURE:
+            if name in ("__float__", "__int__"):
+                replacement = refuse_number(saved[name])
+            else:
+                replacement = refuse_write if name == "__setitem__" else refuse_augmented
+            setattr(cls, name, replacement)
+        try:
+            yield
+        finally:
+            for name, method in saved.items():
+                if method is None:
+                    delattr(cls, name)
+                else:
+                    setattr(cls, name, method)
+
+
+_IMPURE = (
+    "__float__",
+    "__int__",
+    "__setitem__",
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__itruediv__",
+)
+_tracing_lock = threading.RLock()  # the class is shared: one trace at a time

@@ -1,0 +1,159 @@
+"""The algorithms: one file each, after the papers; here their public faces, with checked arguments.
+
+Every function is pure and takes the model first. Arrays may be floats or symbols.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import approximate, spanning
+from . import kinematics as _kinematics
+from . import projection as _projection
+from .c_aba import c_aba
+from .c_crba import c_crba
+from .c_efpa import c_efpa
+from .c_rnea import c_rnea
+from .centroidal import Centroidal
+from .centroidal import centroidal as _centroidal
+from .checks import (
+    checked,
+    checked_forces,
+    checked_frame,
+    checked_frames,
+    checked_result,
+    from_spanning,
+    pick,
+    stacked_torques,
+)
+from .energy import Energy
+from .energy import energy as _energy
+from .kinematics import Kinematics
+from .lagrange import lagrange
+from .mass_matrix_method import mass_matrix_method
+from .spanning import SpanningState
+
+FORWARD = {
+    "c_aba": c_aba,
+    "projection": _projection.projection,
+    "lagrange": lagrange,
+    "mass_matrix": mass_matrix_method,
+    "approximate": approximate.approximate_aba,
+    "unconstrained": approximate.unconstrained_aba,
+}
+INVERSE = {
+    "c_rnea": c_rnea,
+    "projected": _projection.projected_rnea,
+    "approximate": approximate.approximate_rnea,
+    "unconstrained": approximate.unconstrained_rnea,
+}
+MASS = {"c_crba": c_crba, "projected": _projection.projected_mass_matrix}
+OSIM = {
+    "c_efpa": c_efpa,
+    "projected": _projection.projected_efpa,
+    "approximate": approximate.approximate_efpa,
+}
+
+
+def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
+    """The acceleration a (nv,) under generalized force tau in state (q, v).
+
+    `f_ext` are external forces by body name (or an array (nb, 6)): [moment; force] at the body
+    origin, in body coordinates, in N m and N. Exact methods: "c_aba" (Cluster ABA), "projection",
+    "lagrange", "mass_matrix"; for comparison: "approximate" (rotors as constant armature) and
+    "unconstrained" (rotors ignored).
+    """
+    q, v, tau = checked(model, q=q, v=v, tau=tau)
+    f_ext = checked_forces(model, f_ext)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = pick("forward_dynamics", FORWARD, method)(model, q, v, tau, f_ext)
+    return checked_result(model, a)
+
+
+def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
+    """The generalized force tau (nv,) that gives acceleration a in state (q, v).
+
+    Exact methods: "c_rnea" (Cluster RNEA) and "projected"; for comparison: "approximate" and
+    "unconstrained". External forces as in `forward_dynamics`.
+    """
+    q, v, a = checked(model, q=q, v=v, a=a)
+    method = pick("inverse_dynamics", INVERSE, method)
+    return method(model, q, v, a, checked_forces(model, f_ext))
+
+
+def mass_matrix(model, q, *, method: str = "c_crba"):
+    """The mass matrix M (nv, nv) in independent coordinates: M a + bias = tau."""
+    return pick("mass_matrix", MASS, method)(model, checked(model, q=q))
+
+
+def bias_force(model, q, v, f_ext=None):
+    """The generalized force at zero acceleration: Coriolis, centrifugal, gravity, minus f_ext."""
+    return inverse_dynamics(model, q, v, np.zeros(model.nv), f_ext)
+
+
+def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
+    """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
+
+    Six rows a frame, [angular; linear] at the frame in its axes, in the order given; a pair
+    (name, rows) takes only some of them, (name, (3, 4, 5)) a point contact. Exact methods: "c_efpa"
+    (Cluster EFPA) and "projected"; for comparison: "approximate".
+    """
+    q = checked(model, q=q)
+    return pick("inverse_osim", OSIM, method)(model, q, checked_frames(model, frames))
+
+
+def kinematics(model, q, v=None, a=None) -> Kinematics:
+    """Poses of all bodies in the world, with velocities given v and accelerations given v and a."""
+    q, v, a = checked(model, q=q, v=v, a=a)
+    return _kinematics.kinematics(model, q, v, a)
+
+
+def frame_pose(model, q, frame):
+    """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
+    return _kinematics.frame_pose(model, checked(model, q=q), checked_frame(model, frame))
+
+
+def frame_jacobian(model, q, frame):
+    """J (6, nv): the spatial velocity [angular; linear] of a frame, in its axes, is J v."""
+    return _kinematics.frame_jacobian(model, checked(model, q=q), checked_frame(model, frame))
+
+
+def frame_acceleration_bias(model, q, v, frame):
+    """(dJ/dt) v (6,): the spatial acceleration of a frame, in its axes, at a = 0."""
+    q, v = checked(model, q=q, v=v)
+    return _kinematics.frame_acceleration_bias(model, q, v, checked_frame(model, frame))
+
+
+def energy(model, q, v) -> Energy:
+    """Kinetic and potential energy in J."""
+    return _energy(model, *checked(model, q=q, v=v))
+
+
+def centroidal(model, q, v=None) -> Centroidal:
+    """Centre of mass, momentum about it [angular; linear] in world axes, and its matrix."""
+    return _centroidal(model, *checked(model, q=q, v=v))
+
+
+def spanning_state(model, q, v=None, a=None) -> SpanningState:
+    """Position, velocity (given v) and acceleration (given v, a) of every tree joint, stacked in
+    the order of `model.spanning_names`."""
+    q, v, a = checked(model, q=q, v=v, a=a)
+    return spanning.spanning_state(model, q, v, a)
+
+
+def spanning_map(model, q, v=None):
+    """G (nv_span, nv) and g (None without v): spanning velocities G v, accelerations G a + g."""
+    return spanning.spanning_map(model, *checked(model, q=q, v=v))
+
+
+def generalized_force(model, q, torques):
+    """tau (nv,) from torques on any tree joints, by joint name: Gᵀ torques, by virtual work."""
+    return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))
+
+
+__all__ = [
+    "Centroidal", "Energy", "Kinematics", "SpanningState", "bias_force", "centroidal", "energy",
+    "forward_dynamics", "frame_acceleration_bias", "frame_jacobian", "frame_pose", "from_spanning",
+    "generalized_force", "inverse_dynamics", "inverse_osim", "kinematics", "mass_matrix",
+    "spanning_map", "spanning_state",
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""The approximations in common use (Sec. II): the independent tree, with or without armature.
+
+Dependent bodies are welded to the link that carries them; their relative motion is ignored
+(unconstrained) or replaced by the constant diagonal H̃ = N² I_rot (approximate), which is what an
+`armature` attribute does.
+"""
+
+from __future__ import annotations
+
+from ..derived import IndependentTree, independent_tree
+from .c_aba import c_aba
+from .c_efpa import c_efpa
+from .c_rnea import c_rnea
+
+
+def unconstrained_rnea(model, q, v, a, f_ext=None):
+    """RNEA(G_ind, y, yd, ydd): loops and dependent bodies ignored."""
+    tree = independent_tree(model)
+    return c_rnea(tree.model, q[tree.select], v, a, _carried(tree, f_ext))
+
+
+def approximate_rnea(model, q, v, a, f_ext=None):
+    """RNEA(G_ind, y, yd, ydd) + H̃ ydd."""
+    return unconstrained_rnea(model, q, v, a, f_ext) + independent_tree(model).armature * a
+
+
+def unconstrained_aba(model, q, v, tau, f_ext=None):
+    """H_ind⁻¹ (tau - c_ind)."""
+    tree = independent_tree(model)
+    return c_aba(tree.model, q[tree.select], v, tau, _carried(tree, f_ext))
+
+
+def approximate_aba(model, q, v, tau, f_ext=None):
+    """(H_ind + H̃)⁻¹ (tau - c_ind)."""
+    tree = independent_tree(model)
+    forces = _carried(tree, f_ext)
+    return c_aba(tree.model, q[tree.select], v, tau, forces, armature=tree.armature)
+
+
+def approximate_efpa(model, q, frames):
+    """J_ind (H_ind + H̃)⁻¹ J_indᵀ."""
+    tree = independent_tree(model)
+    moved = [(tree.frame(frame), rows) for frame, rows in frames]
+    return c_efpa(tree.model, q[tree.select], moved, armature=tree.armature)
+
+
+def _carried(tree: IndependentTree, f_ext):
+    """External forces on the bodies of the independent tree; a welded body's act on its carrier."""
+    if not f_ext:
+        return None
+    forces: dict = {}
+    for i, f in f_ext.items():
+        body, X = tree.carrier[i]
+        forces[body] = forces.get(body, 0.0) + X.force_back(f)
+    return forces

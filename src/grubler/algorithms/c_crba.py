@@ -1,0 +1,64 @@
+"""Cluster CRBA: the mass matrix in independent coordinates.
+
+A locked subtree moves with the body it hangs from, so composite inertias stay one 6x6 a body even
+where articulated inertias couple the bodies of a cluster.
+
+| code | meaning                                                     | shape    |
+|------|-------------------------------------------------------------|----------|
+| IC   | composite inertia of each body with the subtrees on it      | 6x6 each |
+| F    | momentum of the subtree per unit of the cluster's velocity  | (6l, nv) |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cluster_spatial import part
+from ..linalg import symmetric
+from .first_pass import first_pass
+
+
+def c_crba(model, q):
+    """The mass matrix M (nv, nv), so that M a + bias = tau."""
+    states = first_pass(model, q)
+    return mass_matrix_of(model, states)
+
+
+def mass_matrix_of(model, states):
+    """The mass matrix from the states of the first pass."""
+    IC = composite_inertias(model, states)
+    n = len(states)
+    M = [[None] * n for _ in range(n)]
+    for state in states:
+        k = state.cluster.index
+        F = np.concatenate(
+            [IC[body] @ part(state.S, i) for i, body in enumerate(state.cluster.bodies)]
+        )
+        M[k][k] = symmetric(state.S.T @ F)
+        while state.cluster.parent is not None:
+            F = state.X.forces_back(F)
+            state = states[state.cluster.parent]
+            j = state.cluster.index
+            M[j][k] = state.S.T @ F
+            M[k][j] = M[j][k].T
+    size = [state.cluster.nv for state in states]
+    return np.block(
+        [
+            [np.zeros((size[i], size[j])) if M[i][j] is None else M[i][j] for j in range(n)]
+            for i in range(n)
+        ]
+    )
+
+
+def composite_inertias(model, states):
+    """Composite inertias by body, the children's subtrees added leaves first."""
+    IC = [body.spatial for body in model.bodies]
+    for state in reversed(states):
+        k = state.cluster
+        if k.parent is None:
+            continue
+        outputs = model.clusters[k.parent].bodies
+        for i, body in enumerate(k.bodies):
+            up = outputs[k.output[i]]
+            IC[up] = IC[up] + state.X.blocks[i].congruence(IC[body])
+    return IC

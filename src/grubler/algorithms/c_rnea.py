@@ -1,0 +1,35 @@
+"""C-RNEA: inverse dynamics by the cluster-based recursive Newton-Euler algorithm (Sec. VI).
+
+| code | paper      | meaning                                  | shape |
+|------|------------|------------------------------------------|-------|
+| a    | a_k        | stacked body accelerations (33)          | (6l,) |
+| f    | f_k^J      | force across the cluster joint (35)      | (6l,) |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cluster_spatial import part
+from .first_pass import base_acceleration, first_pass, gyroscopic, parent_of
+
+
+def c_rnea(model, q, v, a, f_ext=None):
+    """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
+    states = first_pass(model, q, v, posed=f_ext or ())
+    acc, f = [], []
+    for state in states:
+        k = state.cluster
+        up = parent_of(acc, k, base_acceleration(model))
+        acc.append(state.X.motion(up) + state.c + state.S @ a[k.v])  # (33)
+        momentum_rate = [
+            model.bodies[body].spatial @ part(acc[-1], i) for i, body in enumerate(k.bodies)
+        ]
+        f.append(np.concatenate(momentum_rate) + gyroscopic(model, state, f_ext))  # (34)
+    tau = [None] * len(states)
+    for state in reversed(states):
+        k = state.cluster
+        tau[k.index] = state.S.T @ f[k.index]  # (31)
+        if k.parent is not None:
+            f[k.parent] = f[k.parent] + state.X.force_back(f[k.index])  # (35)
+    return np.concatenate(tau)

@@ -1,0 +1,32 @@
+"""Kinetic and potential energy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cluster_spatial import part
+from .first_pass import first_pass
+from .kinematics import body_transforms
+
+
+class Energy(NamedTuple):
+    """Energies in J; the potential is zero where the centre of mass is at the world's origin."""
+
+    kinetic: float
+    potential: float
+
+
+def energy(model, q, v) -> Energy:
+    """The kinetic energy ½ sum v_i' I_i v_i and the potential energy -sum m_i g . c_i."""
+    states = first_pass(model, q, v, posed=None)
+    poses = body_transforms(model, states)
+    kinetic, potential = 0.0, 0.0
+    for state in states:
+        for i, index in enumerate(state.cluster.bodies):
+            body, vi = model.bodies[index], part(state.v, i)
+            kinetic = kinetic + 0.5 * (vi @ (body.spatial @ vi))
+            com = poses[index].r + poses[index].E.T @ body.com
+            potential = potential - body.mass * (np.asarray(model.gravity) @ com)
+    return Energy(kinetic, potential)

@@ -1,0 +1,120 @@
+"""Forward kinematics: poses, velocities and accelerations of bodies; frame Jacobians."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cluster_spatial import part
+from ..parts import WORLD
+from ..spatial import Transform
+from .first_pass import first_pass, locate
+
+
+class Kinematics(NamedTuple):
+    """The motion of every body, in the model's body order.
+
+    `rotation` (nb, 3, 3) takes body to world coordinates, `position` (nb, 3) is the body origin in
+    the world. `velocity`, `acceleration` (nb, 6) are spatial, in body coordinates, angular first;
+    the acceleration is the true one, without the gravity that the dynamics adds at the base. They
+    are None where v or a was not given.
+    """
+
+    rotation: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray | None
+    acceleration: np.ndarray | None
+
+
+def kinematics(model, q, v=None, a=None) -> Kinematics:
+    """Poses of all bodies, with velocities given v and accelerations given v and a."""
+    states = first_pass(model, q, v, posed=None)
+    poses = body_transforms(model, states)
+    order = range(len(model.bodies))
+    rotation = np.stack([poses[i].E.T for i in order])
+    position = np.stack([poses[i].r + np.zeros(3) for i in order])
+    if v is None:
+        return Kinematics(rotation, position, None, None)
+    velocity = _by_body(model, [state.v for state in states])
+    if a is None:
+        return Kinematics(rotation, position, velocity, None)
+    acc = accelerations(states, a, np.zeros(6))
+    return Kinematics(rotation, position, velocity, _by_body(model, acc))
+
+
+def body_transforms(model, states) -> dict[int, Transform]:
+    """X_BW from the world to every body, by body index."""
+    X = {WORLD: Transform.identity()}
+    for state in states:
+        k = state.cluster
+        up = (WORLD,) if k.parent is None else model.clusters[k.parent].bodies
+        for i, body in enumerate(k.bodies):
+            X[body] = state.X.blocks[i] @ X[up[state.X.outputs[i]]]
+    return X
+
+
+def accelerations(states, a, base):
+    """Stacked spatial accelerations of all clusters (33); a=None leaves the bias alone."""
+    acc = []
+    for state in states:
+        k = state.cluster
+        value = state.X.motion(base if k.parent is None else acc[k.parent]) + state.c
+        acc.append(value if a is None else value + state.S @ a[k.v])
+    return acc
+
+
+def _by_body(model, stacked):
+    rows = {}
+    for cluster in model.clusters:
+        for i, body in enumerate(cluster.bodies):
+            rows[body] = part(stacked[cluster.index], i)
+    return np.stack([rows[i] for i in range(len(model.bodies))])
+
+
+def frame_pose(model, q, frame):
+    """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
+    if frame.body == WORLD:
+        X = frame.placement
+    else:
+        states = first_pass(model, q, posed=[frame.body])
+        X = frame.placement @ body_transforms(model, states)[frame.body]
+    return X.E.T, X.r
+
+
+def frame_jacobian(model, q, frame):
+    """J (6, nv): the spatial velocity of a frame, in its own axes, is J v.
+
+    Unit wrenches at the frame are carried down to the base and meet each cluster's subspace.
+    """
+    states = first_pass(model, q, posed=[frame.body])
+    columns = {}
+    if frame.body != WORLD:
+        k, place = locate(model, frame.body)
+        unit = frame.placement.forces_back(np.eye(6))
+        size = len(model.clusters[k].bodies)
+        F = np.concatenate([unit if i == place else np.zeros((6, 6)) for i in range(size)])
+        while True:
+            columns[k] = F.T @ states[k].S
+            parent = model.clusters[k].parent
+            if parent is None:
+                break
+            F = states[k].X.forces_back(F)
+            k = parent
+    return np.concatenate(
+        [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters], axis=1
+    )
+
+
+def frame_acceleration_bias(model, q, v, frame):
+    """(dJ/dt) v (6,): the spatial acceleration of a frame, in its own axes, at a = 0.
+
+    The linear part is the spatial one; the classical acceleration of the frame's origin has w x v
+    added.
+    """
+    if frame.body == WORLD:
+        return np.zeros(6)
+    states = first_pass(model, q, v, posed=[frame.body])
+    k, place = locate(model, frame.body)
+    acc = accelerations(states, None, np.zeros(6))
+    return frame.placement.motion(part(acc[k], place))

@@ -1,0 +1,87 @@
+"""Maps between independent and spanning coordinates: q = γ(y), qd = G v, qdd = G a + g (3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class SpanningState(NamedTuple):
+    """Positions, velocities and accelerations of every tree joint, stacked cluster by cluster.
+
+    `names` are the joints in that order, `position_slices` and `velocity_slices` their places;
+    velocities and accelerations are None where v or a was not given.
+    """
+
+    positions: np.ndarray
+    velocities: np.ndarray | None
+    accelerations: np.ndarray | None
+
+
+def spanning_map(model, q, v=None):
+    """G (nv_span, nv) of the whole model, block diagonal over clusters, and g (None without v)."""
+    blocks, drift = [], []
+    for cluster in model.clusters:
+        joint = cluster.embedding
+        positions = joint.positions(q[cluster.q])
+        G, _, g = joint.velocity_map(positions, None if v is None else v[cluster.v])
+        left, right = np.zeros((joint.nv_span, cluster.v.start)), model.nv - cluster.v.stop
+        blocks.append(np.concatenate([left, G, np.zeros((joint.nv_span, right))], axis=1))
+        if v is not None:
+            drift += [g[body.index] for body in joint.bodies]
+    return np.concatenate(blocks), np.concatenate(drift) if v is not None else None
+
+
+def spanning_state(model, q, v=None, a=None) -> SpanningState:
+    """Every tree joint's position, velocity (given v) and acceleration (given v and a)."""
+    positions = model.unpack(q)
+    stacked = np.concatenate([positions[i] for i in model.spanning_order])
+    if v is None:
+        return SpanningState(stacked, None, None)
+    G, g = spanning_map(model, q, v)
+    return SpanningState(stacked, G @ v, None if a is None else G @ a + g)
+
+
+def generalized_force(model, q, torques):
+    """tau = G' torques, the torques of all spanning velocities in order (virtual work)."""
+    tau = []
+    for cluster in model.clusters:
+        joint = cluster.embedding
+        G, _, _ = joint.velocity_map(joint.positions(q[cluster.q]), None)
+        start, stop = cluster.span_v[0].start, cluster.span_v[-1].stop
+        tau.append(G.T @ torques[start:stop])
+    return np.concatenate(tau)
+
+
+def loop_constraints(model, q, v):
+    """K (rows, nv_span) and k of all loops (2), the redundant rows of each cluster left out."""
+    from ..embedding import stack_rows
+
+    G, _ = spanning_map(model, q)
+    velocities = G @ v
+    rows, bias = [], []
+    for cluster in model.clusters:
+        if not cluster.loops:
+            continue
+        joint = cluster.embedding
+        start = cluster.span_v[0].start
+        local = joint.split(velocities[start : start + joint.nv_span])
+        K, k = stack_rows(joint.bodies, cluster.loops, joint.positions(q[cluster.q]), local)
+        kept = list(joint.kept) if joint.implicit else list(range(K.shape[0]))
+        pad = model.nv_span - start - joint.nv_span
+        left, right = np.zeros((len(kept), start)), np.zeros((len(kept), pad))
+        rows.append(np.concatenate([left, K[kept], right], axis=1))
+        bias.append(k[kept])
+    if not rows:
+        return np.zeros((0, model.nv_span)), np.zeros(0)
+    return np.concatenate(rows), np.concatenate(bias)
+
+
+def independent_columns(model) -> list[int]:
+    """The columns of the spanning velocities that are the model's v."""
+    return [
+        cluster.span_v[0].start + c
+        for cluster in model.clusters
+        for c in cluster.embedding.independent
+    ]

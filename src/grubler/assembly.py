@@ -1,0 +1,118 @@
+"""Closing loops: damped Newton steps on the joints' manifolds, one cluster at a time (floats)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .embedding import stack_rows
+from .errors import ClosureError
+from .loops import Loop
+from .parts import Body
+
+CLOSED = 1e-12  # what assembly aims at, m or rad
+TOLERANCE = 1e-7  # an open loop beyond this is an error: round-off of CAD files stays below
+RESTARTS = 30
+
+
+def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
+    return np.concatenate([loop.residual(positions) for loop in loops])
+
+
+def move(bodies: Sequence[Body], positions: dict, step: np.ndarray) -> dict:
+    """Positions after a step of the stacked spanning velocities."""
+    moved, start = {}, 0
+    for body in bodies:
+        n = body.joint.nv
+        moved[body.index] = body.joint.motion.integrate(
+            positions[body.index], step[start : start + n]
+        )
+        start += n
+    return moved
+
+
+def newton(
+    bodies: Sequence[Body], loops: Sequence[Loop], positions: dict, held: Iterable[int] = ()
+) -> tuple[dict, float]:
+    """Levenberg-Marquardt on φ from a guess; `held` columns do not move. Returns the gap, too."""
+    n = sum(body.joint.nv for body in bodies)
+    free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
+    phi = residual(loops, positions)
+    damping = 1e-3
+    for _ in range(200):
+        gap = np.abs(phi).max(initial=0.0)
+        if gap < CLOSED * 1e-2 or damping > 1e12:
+            break
+        K = stack_rows(bodies, loops, positions, None)[0][:, free]
+        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        scale = s[0] if len(s) and s[0] > 0 else 1.0
+        s = np.where(s > 1e-7 * scale, s, 0.0)  # round-off of redundant rows
+        # near the solution the damping fades and the step is Newton's, of least norm
+        mu = damping * scale * min(1.0, gap / scale)
+        step = np.zeros(n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(s > 0, s / (s**2 + mu**2), 0.0)
+        step[free] = -Vt.T @ (gain * (U.T @ phi))
+        step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
+        moved = move(bodies, positions, step)
+        phi_moved = residual(loops, moved)
+        if np.linalg.norm(phi_moved) < np.linalg.norm(phi):
+            positions, phi, damping = moved, phi_moved, damping * 0.1
+        elif gap < CLOSED:
+            break
+        else:
+            damping = max(damping, 1e-6) * 10
+    return positions, float(np.abs(phi).max(initial=0.0))
+
+
+def close(
+    bodies: Sequence[Body], loops: Sequence[Loop], guess: dict, held: Iterable[int] = ()
+) -> dict:
+    """Positions that close the loops, near the guess where that works.
+
+    A guess at a singularity (a straight linkage) or on the wrong branch is left by seeded random
+    steps of growing size.
+    """
+    held = list(held)
+    rng = np.random.default_rng(0)
+    n = sum(body.joint.nv for body in bodies)
+    best, best_gap = guess, np.inf
+    for attempt in range(RESTARTS + 1):
+        start = guess
+        if attempt:
+            step = rng.standard_normal(n) * min(2.0, 0.05 * attempt)
+            step[held] = 0.0
+            start = move(bodies, guess, step)
+        positions, gap = newton(bodies, loops, start, held)
+        if gap < TOLERANCE and all(loop.on_branch(positions) for loop in loops):
+            return positions
+        if gap < best_gap:
+            best, best_gap = positions, gap
+    raise ClosureError(_cannot_close(loops, best, bool(held)))
+
+
+def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool) -> str:
+    worst = max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
+    fix = "free some of the fixed joints" if held else "check its frames, axes and link lengths"
+    if all(np.abs(loop.residual(positions)).max() < TOLERANCE for loop in loops):
+        flipped = next(loop for loop in loops if not loop.on_branch(positions))
+        return (
+            f"loop '{flipped.name}' closes only with its axes reversed: turn one axis round, "
+            "or give a guess nearer to the assembled configuration"
+        )
+    return f"loop '{worst.name}' cannot be closed: still open by {worst.gap(positions)}; {fix}"
+
+
+def check_closed(loops: Sequence[Loop], positions: dict) -> None:
+    """Refuse positions that do not close, naming the loop and its gap."""
+    for loop in loops:
+        if not all(np.all(np.isfinite(positions[i])) for i in loop.bodies):
+            raise ClosureError(
+                f"loop '{loop.name}' cannot be closed at this q: its joints are out of reach"
+            )
+        if not np.abs(loop.residual(positions)).max() <= TOLERANCE:
+            raise ClosureError(
+                f"loop '{loop.name}' is open by {loop.gap(positions)} at this q: "
+                "use model.assemble(q)"
+            )

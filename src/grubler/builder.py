@@ -1,0 +1,412 @@
+"""Build a model by name: bodies, joints, loops, couplings, frames, actuators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .clusters import build_clusters, group_bodies
+from .errors import ModelError, unknown
+from .joints import KINDS, Fixed, Joint, unit
+from .loops import (
+    LOOP_KINDS,
+    ExplicitConstraint,
+    ImplicitConstraint,
+    LinearCoupling,
+    Loop,
+    LoopJoint,
+    PolynomialCoupling,
+)
+from .model import Model, as_position
+from .partition import embed
+from .parts import WORLD, Actuator, Body, Frame, TreeJoint, check_inertia, frozen, inertia_matrix
+from .spatial import Transform, rpy_matrix, skew
+
+
+@dataclass
+class _Mass:
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+
+@dataclass
+class _Edge:
+    parent: str
+    child: str
+    joint: TreeJoint
+
+
+class ModelBuilder:
+    """Collects the parts of a mechanism by name; `build()` checks them and finds the clusters."""
+
+    def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
+        self.name = name
+        self.gravity = _vector(f"gravity of '{name}'", gravity)
+        self._masses: dict[str, _Mass] = {}
+        self._edges: dict[str, _Edge] = {}  # by child
+        self._joint_names: dict[str, str] = {}  # joint -> child
+        self._loops: dict[str, Callable[[_Tree], Loop]] = {}
+        self._frames: dict[str, tuple[str, Transform]] = {}
+        self._actuators: dict[str, tuple[str, float, float | None]] = {}
+
+    def add_body(
+        self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
+        physical: bool = True,
+    ) -> None:  # fmt: skip
+        """A rigid body: mass in kg, centre of mass in body axes, inertia about it in kg m².
+
+        `physical=False` accepts an idealised inertia that violates the triangle inequality.
+        """
+        if name in self._masses or name == "world":
+            raise ModelError(f"there is already a body named '{name}': names are unique")
+        com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
+        check_inertia(name, float(mass), com, matrix, physical)
+        self._masses[name] = _Mass(float(mass), com, matrix)
+
+    def add_joint(
+        self, name: str, kind: str, parent: str, child: str, *, xyz=(0.0, 0.0, 0.0),
+        rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
+        axis_x=None, independent: bool | None = None, lower: float | None = None,
+        upper: float | None = None, velocity_limit: float | None = None,
+        effort_limit: float | None = None,
+    ) -> None:  # fmt: skip
+        """A tree joint from body `parent` (or "world") to body `child`, which it carries.
+
+        Placed at `xyz` with rotation `rpy` (URDF angles) or matrix `R` in the parent; axes in the
+        joint frame. `independent` marks the joint as a coordinate of its cluster, or not.
+        """
+        if name in self._joint_names:
+            raise ModelError(f"there is already a joint named '{name}': names are unique")
+        if child in self._edges:
+            raise ModelError(
+                f"body '{child}' already hangs from joint '{self._edges[child].joint.name}': a "
+                f"body has one tree joint; close the loop with add_loop('{name}', ...)"
+            )
+        motion = _motion(name, kind, axis, axis2, pitch, axis_x)
+        placement = Transform.from_placement(
+            _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
+        )
+        joint = TreeJoint(
+            name, motion, placement, independent, lower, upper, velocity_limit, effort_limit
+        )
+        self._joint_names[name] = child
+        self._edges[child] = _Edge(parent, child, joint)
+
+    def add_loop(
+        self, name: str, kind: str, predecessor: str, successor: str, *,
+        predecessor_xyz=(0.0, 0.0, 0.0), predecessor_rpy=(0.0, 0.0, 0.0), predecessor_R=None,
+        successor_xyz=(0.0, 0.0, 0.0), successor_rpy=(0.0, 0.0, 0.0), successor_R=None,
+        axis=(0.0, 0.0, 1.0), axis2=None, distance: float | None = None,
+    ) -> None:  # fmt: skip
+        """A joint that closes a loop between a frame on each of two bodies (or "world").
+
+        `axis` is the joint's axis in both frames (the normal of a planar joint); for a universal
+        joint `axis` is fixed in the predecessor's frame and `axis2` in the successor's.
+        """
+        if kind not in LOOP_KINDS:
+            raise ModelError(f"loop '{name}': {unknown('loop kind', kind, LOOP_KINDS)}")
+        frame_P = Transform.from_placement(
+            _rotation(name, predecessor_rpy, predecessor_R), _vector(name, predecessor_xyz)
+        )
+        frame_S = Transform.from_placement(
+            _rotation(name, successor_rpy, successor_R), _vector(name, successor_xyz)
+        )
+        options = {"axis": unit(axis), "axis2": None if axis2 is None else unit(axis2)}
+
+        def make(tree: _Tree) -> Loop:
+            (a, X_a), (b, X_b) = tree.place(name, predecessor), tree.place(name, successor)
+            path_P, path_S = tree.paths(name, a, b)
+            return LoopJoint(
+                name, kind, path_P, path_S, frame_P @ X_a, frame_S @ X_b,
+                ends=(predecessor, successor), distance=distance, **options,
+            )  # fmt: skip
+
+        self._add_loop(name, make)
+
+    def add_coupling(
+        self, name: str, joint: str, ratios: Mapping[str, float] | None = None, *,
+        offset: float = 0.0, leader: str | None = None,
+        polynomial: Sequence[float] | None = None,
+    ) -> None:  # fmt: skip
+        """The position of `joint` from those of others: sum of ratios * position + offset (a gear,
+        a belt, a mimic joint), or a polynomial of one `leader` (a0, a1, a2, ...)."""
+        if (ratios is None) == (polynomial is None):
+            raise ModelError(
+                f"coupling '{name}': give either ratios={{joint: ratio}} or leader= and polynomial="
+            )
+        if ratios is not None:
+            if not ratios:
+                raise ModelError(f"coupling '{name}' couples '{joint}' to nothing: give ratios")
+            values = _vector(f"ratios of coupling '{name}'", list(ratios.values()), len(ratios))
+            offset = float(_vector(f"offset of coupling '{name}'", [offset], 1)[0])
+            self._add_loop(
+                name,
+                lambda tree: LinearCoupling(
+                    name, tree.joints(name, ratios), tree.joints(name, [joint]), values, offset
+                ),
+            )
+        else:
+            if leader is None:
+                raise ModelError(f"coupling '{name}': a polynomial needs leader=")
+            values = _vector(f"polynomial of '{name}'", polynomial, len(polynomial))
+            self._add_loop(
+                name,
+                lambda tree: PolynomialCoupling(
+                    name, tree.joints(name, [leader]), tree.joints(name, [joint]), values
+                ),
+            )
+
+    def add_constraint(
+        self, name: str, *, phi: Callable | None = None, joints: Sequence[str] = (),
+        gamma: Callable | None = None, independent: Sequence[str] = (),
+        dependent: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Your own loop: phi(q of `joints`) = 0, or dependent positions = gamma(independent ones).
+
+        Written in NumPy (np.stack, np.concatenate, np.where; no np.array, no `if` on a value); the
+        derivatives come by differentiation.
+        """
+        if (phi is None) == (gamma is None):
+            raise ModelError(f"constraint '{name}': give either phi= with joints=, or gamma=")
+        if phi is not None:
+            self._add_loop(
+                name, lambda tree: ImplicitConstraint(name, tree.joints(name, joints), phi)
+            )
+        else:
+            self._add_loop(
+                name,
+                lambda tree: ExplicitConstraint(
+                    name, tree.joints(name, independent), tree.joints(name, dependent), gamma
+                ),
+            )
+
+    def add_frame(self, name: str, body: str, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None) -> None:
+        """A named frame on a body (or "world")."""
+        if name in self._frames or name in self._masses:
+            raise ModelError(f"there is already a frame or body named '{name}': names are unique")
+        placement = Transform.from_placement(
+            _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
+        )
+        self._frames[name] = (body, placement)
+
+    def add_actuator(
+        self, name: str, joint: str, gear: float = 1.0, effort_limit: float | None = None
+    ) -> None:
+        """A motor on a tree joint: joint effort = gear * actuator effort."""
+        if name in self._actuators:
+            raise ModelError(f"there is already an actuator named '{name}': names are unique")
+        self._actuators[name] = (joint, float(gear), effort_limit)
+
+    def _add_loop(self, name: str, make: Callable[[_Tree], Loop]) -> None:
+        if name in self._loops:
+            raise ModelError(
+                f"there is already a loop or coupling named '{name}': names are unique"
+            )
+        self._loops[name] = make
+
+    def build(self, reference: Mapping[str, float] | None = None) -> Model:
+        """Check everything, weld fixed joints, cluster, assemble the loops and partition.
+
+        `reference` is a guess of joint positions, by name, from which the loops are assembled
+        (default zero).
+        """
+        tree = _Tree(self._masses, self._edges, self._joint_names)
+        loops = tuple(make(tree) for make in self._loops.values())
+        for loop in loops:
+            if not loop.bodies:
+                raise ModelError(
+                    f"loop '{loop.name}' joins a body to itself: it constrains nothing"
+                )
+        positions = {body.index: body.joint.motion.neutral() for body in tree.bodies}
+        for name, value in (reference or {}).items():
+            body = tree.joints("reference", [name])[0]
+            positions[body.index] = as_position(body, value)
+        groups = group_bodies(tree.bodies, loops)
+        embeddings = []
+        for members in groups:
+            own = tuple(loop for loop in loops if loop.bodies[0] in members)
+            local = {i: positions[i] for i in members}
+            embedding, local = embed(tuple(tree.bodies[i] for i in members), own, local)
+            embeddings.append(embedding)
+            positions |= local
+        frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
+        frames = [
+            Frame(f.name, f.body, self._frames[f.name][1] @ f.placement) for f in frames
+        ] + tree.welded_frames()
+        actuators = [
+            Actuator(n, tree.joints(n, [joint])[0].index, gear, limit)
+            for n, (joint, gear, limit) in self._actuators.items()
+        ]
+        return Model(
+            self.name, self.gravity, tree.bodies, loops,
+            build_clusters(tree.bodies, groups, embeddings), tuple(frames), tuple(actuators),
+            {i: frozen(x) for i, x in positions.items()},
+        )  # fmt: skip
+
+
+class _Tree:
+    """The spanning tree: bodies in the order given, parents first, fixed joints welded."""
+
+    def __init__(self, masses: dict, edges: dict, joint_names: dict):
+        self._check_graph(masses, edges)
+        self._masses, self._edges, self._joint_names = masses, edges, joint_names
+        # every body's moving root and the transform from that root into the body
+        self._weld: dict[str, tuple[str, Transform]] = {"world": ("world", Transform.identity())}
+        order = self._order(masses, edges)
+        for name in order:
+            edge = edges[name]
+            if isinstance(edge.joint.motion, Fixed):
+                root, X = self._weld[edge.parent]
+                self._weld[name] = (root, edge.joint.placement @ X)
+            else:
+                self._weld[name] = (name, Transform.identity())
+        moving = [name for name in order if self._weld[name][0] == name]
+        self._index = {name: i for i, name in enumerate(moving)} | {"world": WORLD}
+        self.bodies = tuple(self._body(name) for name in moving)
+
+    @staticmethod
+    def _check_graph(masses: dict, edges: dict) -> None:
+        for edge in edges.values():
+            for end in (edge.parent, edge.child):
+                if end != "world" and end not in masses:
+                    raise ModelError(f"joint '{edge.joint.name}': {unknown('body', end, masses)}")
+            if edge.child == "world":
+                raise ModelError(
+                    f"joint '{edge.joint.name}' carries the world: swap parent and child"
+                )
+        for name in masses:
+            if name not in edges:
+                raise ModelError(
+                    f"body '{name}' is not connected: add_joint(..., child='{name}'), of kind "
+                    "'free' for a floating base"
+                )
+            seen, here = [], name
+            while here != "world":
+                if here in seen:
+                    raise ModelError(
+                        f"joints form a cycle: {' -> '.join([*seen[seen.index(here) :], here])}; "
+                        "make one of them a loop with add_loop"
+                    )
+                seen.append(here)
+                if here not in edges:
+                    break
+                here = edges[here].parent
+
+    @staticmethod
+    def _order(masses: dict, edges: dict) -> list[str]:
+        """The order in which bodies were added, parents first."""
+        placed = {"world"}
+        order: list[str] = []
+
+        def place(name: str) -> None:
+            chain = []
+            while name not in placed:
+                chain.append(name)
+                name = edges[name].parent
+            for link in reversed(chain):
+                placed.add(link)
+                order.append(link)
+
+        for name in masses:
+            place(name)
+        return order
+
+    def _body(self, name: str) -> Body:
+        edge = self._edges[name]
+        root, X = self._weld[edge.parent]
+        joint = edge.joint
+        if edge.parent != root:
+            placement = joint.placement @ X
+            joint = TreeJoint(**{**joint.__dict__, "placement": placement})
+        mass, com, inertia = self._lumped(name)
+        return Body(
+            name, self._index[name], self._index[root], joint, mass, frozen(com), frozen(inertia)
+        )
+
+    def _lumped(self, name: str):
+        """Mass, centre of mass and inertia of a body with all that is welded to it: exact."""
+        parts = [(self._masses[n], X) for n, (root, X) in self._weld.items() if root == name]
+        if len(parts) == 1:
+            m = parts[0][0]
+            return m.mass, m.com, m.inertia
+        mass = sum(m.mass for m, _ in parts)
+        centres = [X.r + X.E.T @ m.com for m, X in parts]
+        com = np.zeros(3)
+        if mass > 0:
+            com = sum(m.mass * c for (m, _), c in zip(parts, centres, strict=True)) / mass
+        inertia = np.zeros((3, 3))
+        for (m, X), c in zip(parts, centres, strict=True):
+            d = skew(c - com)
+            inertia = inertia + X.E.T @ m.inertia @ X.E - m.mass * (d @ d)
+        return mass, com, inertia
+
+    def welded_frames(self) -> list[Frame]:
+        """Bodies that were welded to another stay known as frames on it."""
+        return [
+            Frame(name, self._index[root], X)
+            for name, (root, X) in self._weld.items()
+            if name not in (root, "world")
+        ]
+
+    def place(self, user: str, body: str) -> tuple[int, Transform]:
+        """The moving body that carries `body`, and the transform from it."""
+        if body not in self._weld:
+            raise ModelError(f"'{user}': {unknown('body', body, self._weld)}")
+        root, X = self._weld[body]
+        return self._index[root], X
+
+    def joints(self, user: str, names) -> tuple[Body, ...]:
+        for name in names:
+            if name not in self._joint_names:
+                raise ModelError(f"'{user}': {unknown('joint', name, self._joint_names)}")
+            if self._joint_names[name] not in self._index:
+                raise ModelError(f"'{user}' uses joint '{name}', which is fixed and cannot move")
+        return tuple(self.bodies[self._index[self._joint_names[name]]] for name in names)
+
+    def paths(self, name: str, a: int, b: int) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
+        """The bodies from the nearest common ancestor (excluded) to a and to b."""
+        up_a, up_b = self._up(a), self._up(b)
+        common = set(up_a) & set(up_b)
+        path = [[self.bodies[i] for i in reversed(up) if i not in common] for up in (up_a, up_b)]
+        return tuple(path[0]), tuple(path[1])
+
+    def _up(self, i: int) -> list[int]:
+        chain = []
+        while i != WORLD:
+            chain.append(i)
+            i = self.bodies[i].parent
+        return chain
+
+
+def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:
+    if kind not in KINDS:
+        raise ModelError(f"joint '{name}': {unknown('joint kind', kind, KINDS)}")
+    options: dict = {}
+    if kind not in ("free", "spherical", "fixed"):
+        options["axis"] = unit(axis)
+    if kind == "universal":
+        options["axis2"] = unit(axis2 if axis2 is not None else (0.0, 1.0, 0.0))
+    if kind == "helical":
+        options["pitch"] = float(pitch)
+    if kind == "planar" and axis_x is not None:
+        options["axis_x"] = unit(axis_x)
+    return KINDS[kind](**options)
+
+
+def _vector(what: str, x, n: int = 3) -> np.ndarray:
+    x = np.asarray(x, dtype=float)
+    if x.shape != (n,) or not np.all(np.isfinite(x)):
+        raise ModelError(f"{what}: expected {n} finite numbers, got {x.tolist()}")
+    return frozen(x)
+
+
+def _rotation(name: str, rpy, R) -> np.ndarray:
+    if R is None:
+        return frozen(rpy_matrix(*_vector(f"rpy of '{name}'", rpy)))
+    R = np.asarray(R, dtype=float)
+    if R.shape != (3, 3) or np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+        raise ModelError(f"R of '{name}' is not a rotation matrix (3x3, orthonormal, right-handed)")
+    return frozen(R)

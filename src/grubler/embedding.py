@@ -1,0 +1,253 @@
+"""How a cluster's independent coordinates move its tree joints: q = γ(y), qd = G v, qdd = G a + g.
+
+Three ways, one interface (3): no loop at all (G = 1), loops with an explicit map (the independent
+positions are the coordinates), and loops closed implicitly (the spanning positions are the
+coordinates, and G, g come by generalized coordinate partitioning).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .errors import PartitionError
+from .linalg import solve_general
+from .loops import Loop
+from .loops.base import ExplicitLoop
+from .parts import Body
+
+SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding(ABC):
+    """The joint of a cluster: its bodies' tree joints with the loops between them."""
+
+    bodies: tuple[Body, ...]
+    loops: tuple[Loop, ...]
+
+    implicit = False
+
+    @cached_property
+    def columns(self) -> dict[int, slice]:
+        """Columns of each body's joint in the cluster's spanning velocities."""
+        columns, start = {}, 0
+        for body in self.bodies:
+            columns[body.index] = slice(start, start + body.joint.nv)
+            start += body.joint.nv
+        return columns
+
+    @property
+    def nv_span(self) -> int:
+        return sum(body.joint.nv for body in self.bodies)
+
+    @property
+    @abstractmethod
+    def independent(self) -> tuple[int, ...]:
+        """Columns of the cluster's spanning velocities that are its coordinates v."""
+
+    @property
+    def nv(self) -> int:
+        return len(self.independent)
+
+    @property
+    @abstractmethod
+    def nq(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def coordinates(self) -> tuple[Body, ...]:
+        """The bodies whose joint positions are the cluster's part of q."""
+
+    @abstractmethod
+    def positions(self, q) -> dict:
+        """The position of every tree joint, by body index."""
+
+    @abstractmethod
+    def velocity_map(self, positions: dict, v):
+        """G (nv_span, nv), the spanning velocities G v by body, and g by body (v may be None)."""
+
+    def check(self, positions: dict) -> None:
+        """Refuse a configuration at which the embedding is singular (floats only)."""
+        return None
+
+    def split(self, spanning) -> dict:
+        """Stacked spanning velocities by body index."""
+        return {i: spanning[columns] for i, columns in self.columns.items()}
+
+    def _split_q(self, q, bodies: Sequence[Body]) -> dict:
+        values, start = {}, 0
+        for body in bodies:
+            values[body.index] = q[start : start + body.joint.nq]
+            start += body.joint.nq
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class OpenJoint(Embedding):
+    """One body and no loop: an ordinary joint, G = 1, g = 0."""
+
+    @property
+    def independent(self):
+        return tuple(range(self.nv_span))
+
+    @property
+    def nq(self):
+        return sum(body.joint.nq for body in self.bodies)
+
+    @property
+    def coordinates(self):
+        return self.bodies
+
+    def positions(self, q):
+        return self._split_q(q, self.bodies)
+
+    def velocity_map(self, positions, v):
+        n = self.nv_span
+        if v is None:
+            return np.eye(n), None, None
+        return np.eye(n), self.split(v), self.split(np.zeros(n))
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitJoint(Embedding):
+    """Loops solved for their dependent joints, one after the other in `steps`."""
+
+    steps: tuple[ExplicitLoop, ...] = ()
+
+    @cached_property
+    def coordinates(self):
+        dependent = {body.index for step in self.steps for body in step.outputs}
+        return tuple(body for body in self.bodies if body.index not in dependent)
+
+    @cached_property
+    def independent(self):
+        return tuple(
+            c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
+        )
+
+    @property
+    def nq(self):
+        return sum(body.joint.nq for body in self.coordinates)
+
+    def positions(self, q):
+        values = self._split_q(q, self.coordinates)
+        for step in self.steps:
+            solved = step.value(step._gather(values))
+            for i, body in enumerate(step.outputs):
+                values[body.index] = solved[i : i + 1]
+        return values
+
+    def velocity_map(self, positions, v):
+        rows, start = {}, 0
+        identity = np.eye(self.nv)
+        for body in self.coordinates:
+            rows[body.index] = identity[start : start + body.joint.nv]
+            start += body.joint.nv
+        drift = {body.index: np.zeros(body.joint.nv) for body in self.coordinates}
+        for step in self.steps:  # the chain rule, step by step
+            x = step._gather(positions)
+            J = step.jacobian(x)
+            G = J @ np.concatenate([rows[body.index] for body in step.inputs])
+            for i, body in enumerate(step.outputs):
+                rows[body.index] = G[i : i + 1]
+            if v is not None:
+                rate = np.concatenate([rows[body.index] for body in step.inputs]) @ v
+                g = J @ step._gather(drift) + step.curvature(x, rate)
+                for i, body in enumerate(step.outputs):
+                    drift[body.index] = g[i : i + 1]
+        G = np.concatenate([rows[body.index] for body in self.bodies])
+        return (G, None, None) if v is None else (G, self.split(G @ v), drift)
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitJoint(Embedding):
+    """Loops closed implicitly: G = [1; -K_d⁻¹ K_i], g = [0; K_d⁻¹ k] on the kept rows of K.
+
+    `kept` are the rows of the stacked K that are independent, `dependent` the columns solved for,
+    `order` the order in which the kept rows are eliminated.
+    """
+
+    kept: tuple[int, ...] = ()
+    dependent: tuple[int, ...] = ()
+    order: tuple[int, ...] = field(default=())
+
+    implicit = True
+
+    @cached_property
+    def independent(self):
+        return tuple(c for c in range(self.nv_span) if c not in self.dependent)
+
+    @property
+    def nq(self):
+        return sum(body.joint.nq for body in self.bodies)
+
+    @property
+    def coordinates(self):
+        return self.bodies
+
+    def positions(self, q):
+        return self._split_q(q, self.bodies)
+
+    def constraint(self, positions: dict, velocities: dict | None):
+        """The stacked K (rows, nv_span) and k of all loops (2)."""
+        return stack_rows(self.bodies, self.loops, positions, velocities)
+
+    def velocity_map(self, positions, v):
+        K, _ = self.constraint(positions, None)
+        kept = list(self.kept)
+        K = K[kept]
+        Kd, Ki = K[:, list(self.dependent)], K[:, list(self.independent)]
+        Gd = -solve_general(Kd, Ki, self.order)
+        G = self._scatter(Gd, np.eye(self.nv))
+        if v is None:
+            return G, None, None
+        velocities = self.split(G @ v)
+        _, k = self.constraint(positions, velocities)
+        g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
+        return G, velocities, self.split(g)
+
+    def _scatter(self, dependent, independent):
+        """Rows of dependent and independent columns in the cluster's own order."""
+        rows = [None] * self.nv_span
+        for i, c in enumerate(self.dependent):
+            rows[c] = dependent[i]
+        for i, c in enumerate(self.independent):
+            rows[c] = independent[i]
+        return np.stack(rows)
+
+    def check(self, positions: dict) -> None:
+        """Refuse a configuration at which the dependent columns lose rank (floats only)."""
+        K, _ = self.constraint(positions, None)
+        Kd = K[np.ix_(self.kept, self.dependent)]
+        sizes = np.linalg.svd(Kd, compute_uv=False)
+        if sizes[-1] < SINGULAR * max(sizes[0], 1e-300):
+            names = ", ".join(f"'{loop.name}'" for loop in self.loops)
+            raise PartitionError(
+                f"the partition of loop {names} is singular at this q (smallest pivot "
+                f"{sizes[-1]:.1e}): the independent joints {', '.join(self.independent_names)} do "
+                "not determine the others here; mark other joints independent=True"
+            )
+
+    @property
+    def independent_names(self) -> list[str]:
+        names = [n for body in self.bodies for n in body.joint.names(body.joint.motion.labels)]
+        return [names[c] for c in self.independent]
+
+
+def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
+    """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
+    rows, biases = [], []
+    for loop in loops:
+        blocks, k = loop.linearize(positions, velocities)
+        row = [
+            blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
+            for body in bodies
+        ]
+        rows.append(np.concatenate(row, axis=1))
+        biases.append(k)
+    return np.concatenate(rows), None if velocities is None else np.concatenate(biases)

@@ -1,0 +1,107 @@
+"""What every loop can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelError
+from ..parts import Body
+
+Positions = Mapping[int, np.ndarray]  # body index -> position of its tree joint
+
+
+@dataclass(frozen=True, eq=False)
+class Loop(ABC):
+    """A constraint between tree joints.
+
+    `residual` is φ, `linearize` gives the blocks of K by body index and k, so that the loop reads
+    sum_i K_i qd_i = 0 and sum_i K_i qdd_i = k. `bodies` are the bodies whose joints appear in it.
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def bodies(self) -> tuple[int, ...]: ...
+
+    @property
+    @abstractmethod
+    def rows(self) -> int: ...
+
+    @abstractmethod
+    def residual(self, q: Positions): ...
+
+    @abstractmethod
+    def linearize(self, q: Positions, v: Positions | None): ...
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for a person: what is coupled to what."""
+
+    def gap(self, q: Positions) -> str:
+        """How far the loop is from closed, in words with a unit."""
+        return f"{np.abs(self.residual(q)).max():.3g}"
+
+    def on_branch(self, q: Positions) -> bool:
+        """False where φ = 0 holds but the loop is closed the wrong way round."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitLoop(Loop):
+    """A loop that gives the positions of its dependent joints from those of others (3).
+
+    `value`, `jacobian` and `curvature` are γ, dγ/dx and the second derivative along a direction;
+    the implicit rows φ = q_dependent - γ(q_inputs) follow from them.
+    """
+
+    inputs: tuple[Body, ...]
+    outputs: tuple[Body, ...]
+
+    def __post_init__(self):
+        for body in (*self.inputs, *self.outputs):
+            if (body.joint.nq, body.joint.nv) != (1, 1):
+                raise ModelError(
+                    f"coupling '{self.name}' uses joint '{body.joint.name}', a {body.joint.kind} "
+                    "joint: couplings take joints of one degree of freedom"
+                )
+        names = [body.joint.name for body in (*self.inputs, *self.outputs)]
+        if len(set(names)) < len(names):
+            raise ModelError(f"coupling '{self.name}' names a joint twice: {', '.join(names)}")
+
+    @abstractmethod
+    def value(self, x): ...
+
+    @abstractmethod
+    def jacobian(self, x): ...
+
+    @abstractmethod
+    def curvature(self, x, d): ...
+
+    @property
+    def bodies(self):
+        return tuple(body.index for body in (*self.inputs, *self.outputs))
+
+    @property
+    def rows(self):
+        return len(self.outputs)
+
+    def _gather(self, values: Positions):
+        return np.stack([values[body.index][0] for body in self.inputs])
+
+    def residual(self, q):
+        out = np.stack([q[body.index][0] for body in self.outputs])
+        return out - self.value(self._gather(q))
+
+    def linearize(self, q, v):
+        x = self._gather(q)
+        J = self.jacobian(x)
+        blocks = {body.index: -J[:, i : i + 1] for i, body in enumerate(self.inputs)}
+        identity = np.eye(self.rows)
+        blocks |= {body.index: identity[:, i : i + 1] for i, body in enumerate(self.outputs)}
+        k = None if v is None else self.curvature(x, self._gather(v))
+        return blocks, k

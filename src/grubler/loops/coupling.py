@@ -1,0 +1,66 @@
+"""Couplings between joint positions: gears, belts, mimic joints, cams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .base import ExplicitLoop
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCoupling(ExplicitLoop):
+    """q_d = sum_j ratio_j q_j + offset: a gear, a belt, a mimic joint, a linear differential."""
+
+    ratios: np.ndarray
+    offset: float = 0.0
+
+    def value(self, x):
+        return self.jacobian(x) @ x + self.offset
+
+    def jacobian(self, x):
+        return self.ratios[None, :]
+
+    def curvature(self, x, d):
+        return np.zeros(1)
+
+    def describe(self):
+        terms = " + ".join(
+            f"{r:g} {body.joint.name}" for r, body in zip(self.ratios, self.inputs, strict=True)
+        )
+        offset = f" + {self.offset:g}" if self.offset else ""
+        return f"{self.outputs[0].joint.name} = {terms}{offset}"
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialCoupling(ExplicitLoop):
+    """q_d = a0 + a1 x + a2 x² + ...: a cam, or MJCF's quartic joint equality."""
+
+    coefficients: np.ndarray
+
+    @staticmethod
+    def _horner(coefficients, x):
+        value = 0.0
+        for c in coefficients[::-1]:
+            value = value * x + c
+        return value
+
+    def _derivative(self, order: int):
+        return np.polynomial.polynomial.polyder(self.coefficients, order)
+
+    def value(self, x):
+        return np.stack([self._horner(self.coefficients, x[0])])
+
+    def jacobian(self, x):
+        return np.stack([self._horner(self._derivative(1), x[0])])[None, :]
+
+    def curvature(self, x, d):
+        return np.stack([self._horner(self._derivative(2), x[0]) * d[0] * d[0]])
+
+    def describe(self):
+        x = self.inputs[0].joint.name
+        terms = [
+            f"{c:g}" + (f" {x}^{i}" if i else "") for i, c in enumerate(self.coefficients) if c
+        ]
+        return f"{self.outputs[0].joint.name} = {' + '.join(terms) or '0'}"

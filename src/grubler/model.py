@@ -1,0 +1,295 @@
+"""The frozen model: bodies, joints, loops, frames, and the clusters that they form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from . import assembly
+from .clusters import Cluster
+from .errors import ClosureError, InputError, ModelError, unknown
+from .loops import Loop
+from .parts import WORLD, Actuator, Body, Frame, TreeJoint
+from .spatial import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A mechanism, validated and ready for computation; made by `ModelBuilder`.
+
+    `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
+    the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
+    `nv` are their lengths. `reference` holds an assembled position of every tree joint.
+    """
+
+    name: str
+    gravity: np.ndarray
+    bodies: tuple[Body, ...]
+    loops: tuple[Loop, ...]
+    clusters: tuple[Cluster, ...]
+    frames: tuple[Frame, ...]
+    actuators: tuple[Actuator, ...]
+    reference: Mapping[int, np.ndarray]
+
+    @cached_property
+    def nq(self) -> int:
+        return self.clusters[-1].q.stop if self.clusters else 0
+
+    @cached_property
+    def nv(self) -> int:
+        return self.clusters[-1].v.stop if self.clusters else 0
+
+    @cached_property
+    def nv_span(self) -> int:
+        return sum(body.joint.nv for body in self.bodies)
+
+    @property
+    def joints(self) -> tuple[TreeJoint, ...]:
+        return tuple(body.joint for body in self.bodies)
+
+    # names
+
+    @cached_property
+    def spanning_order(self) -> tuple[int, ...]:
+        """Body indices cluster by cluster: the order of the spanning coordinates."""
+        return tuple(i for cluster in self.clusters for i in cluster.bodies)
+
+    @cached_property
+    def q_names(self) -> tuple[str, ...]:
+        coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
+        return tuple(n for b in coordinates for n in b.joint.names(b.joint.motion.position_labels))
+
+    @cached_property
+    def v_names(self) -> tuple[str, ...]:
+        names = self.spanning_names
+        start, picked = 0, []
+        for cluster in self.clusters:
+            picked += [names[start + c] for c in cluster.embedding.independent]
+            start += cluster.embedding.nv_span
+        return tuple(picked)
+
+    @cached_property
+    def spanning_names(self) -> tuple[str, ...]:
+        joints = [self.bodies[i].joint for i in self.spanning_order]
+        return tuple(n for joint in joints for n in joint.names(joint.motion.labels))
+
+    @cached_property
+    def _bodies_by_name(self) -> dict[str, Body]:
+        return {body.name: body for body in self.bodies}
+
+    @cached_property
+    def _bodies_by_joint(self) -> dict[str, Body]:
+        return {body.joint.name: body for body in self.bodies}
+
+    @cached_property
+    def _frames_by_name(self) -> dict[str, Frame]:
+        return {frame.name: frame for frame in self.frames}
+
+    def body(self, name: str) -> Body:
+        if name not in self._bodies_by_name:
+            raise ModelError(unknown("body", name, self._bodies_by_name))
+        return self._bodies_by_name[name]
+
+    def joint(self, name: str) -> TreeJoint:
+        return self.body_of_joint(name).joint
+
+    def body_of_joint(self, name: str) -> Body:
+        """The body that the named tree joint carries."""
+        if name not in self._bodies_by_joint:
+            raise ModelError(unknown("joint", name, self._bodies_by_joint))
+        return self._bodies_by_joint[name]
+
+    def frame(self, name: str) -> Frame:
+        """A frame by name; every body's name is one, too."""
+        if name in self._frames_by_name:
+            return self._frames_by_name[name]
+        if name in self._bodies_by_name:
+            return Frame(name, self._bodies_by_name[name].index, Transform.identity())
+        raise ModelError(unknown("frame", name, [*self._frames_by_name, *self._bodies_by_name]))
+
+    # configurations
+
+    def pack(self, positions: Mapping[int, np.ndarray]) -> np.ndarray:
+        """q from the position of every tree joint, by body index."""
+        coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
+        return np.concatenate([positions[body.index] for body in coordinates] or [np.zeros(0)])
+
+    def unpack(self, q) -> dict[int, np.ndarray]:
+        """The position of every tree joint, by body index, from q."""
+        positions: dict[int, np.ndarray] = {}
+        for cluster in self.clusters:
+            positions |= cluster.embedding.positions(q[cluster.q])
+        return positions
+
+    def neutral(self) -> np.ndarray:
+        """An assembled configuration: zero where the loops allow it."""
+        return self.pack(self.reference)
+
+    def assemble(
+        self,
+        q_guess: np.ndarray | Mapping[str, float] | None = None,
+        fixed: Iterable[str] = (),
+    ) -> np.ndarray:
+        """The q near a guess at which every loop is closed, to 1e-12.
+
+        `q_guess` is an array like `q`, or positions by joint name over the neutral configuration.
+        `fixed` names joints that must keep their guess. A ClosureError names the loop that cannot
+        be closed, and its gap.
+        """
+        if q_guess is None or isinstance(q_guess, Mapping):
+            positions = dict(self.reference)
+            for name, value in (q_guess or {}).items():
+                body = self.body_of_joint(name)
+                positions[body.index] = as_position(body, value)
+        else:
+            positions = self.unpack(as_vector("q_guess", q_guess, self.nq, self.q_names))
+        held = {self.body_of_joint(name).index for name in fixed}
+        for cluster in self.clusters:
+            if cluster.embedding.implicit:
+                columns = cluster.embedding.columns
+                stay = [c for i in held & set(columns) for c in range(*columns[i].indices(10**6))]
+                local = {i: positions[i] for i in cluster.bodies}
+                positions |= assembly.close(
+                    cluster.embedding.bodies, cluster.loops, local, held=stay
+                )
+        return self.pack(positions)
+
+    def check_closed(self, q: np.ndarray) -> None:
+        """Raise a ClosureError where a loop is open at q, a PartitionError where it is singular."""
+        for cluster in self.clusters:
+            if cluster.loops:
+                with np.errstate(invalid="ignore"):
+                    positions = cluster.embedding.positions(q[cluster.q])
+                assembly.check_closed(cluster.loops, positions)
+                cluster.embedding.check(positions)
+
+    def loop_gap(self, q: np.ndarray) -> float:
+        """The largest residual over all loops, in m or rad."""
+        positions = self.unpack(q)
+        return max(
+            (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
+        )
+
+    def integrate(self, q: np.ndarray, v: np.ndarray, dt: float = 1.0) -> np.ndarray:
+        """The configuration after moving with the independent velocity v for dt.
+
+        Exact on every joint's manifold for open and explicit clusters; implicit clusters move along
+        their tangent and are closed again with their independent joints held.
+        """
+        parts = []
+        for cluster in self.clusters:
+            joint = cluster.embedding
+            positions = joint.positions(q[cluster.q])
+            if joint.implicit:
+                G, _, _ = joint.velocity_map(positions, None)
+                moved = assembly.move(joint.bodies, positions, G @ v[cluster.v] * dt)
+                moved = assembly.close(joint.bodies, cluster.loops, moved, held=joint.independent)
+            else:
+                velocities = dict(zip(joint.independent, v[cluster.v], strict=True))
+                step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
+                moved = assembly.move(joint.bodies, positions, step * dt)
+            parts += [moved[body.index] for body in joint.coordinates]
+        return np.concatenate(parts)
+
+    def random_state(self, seed: int | np.random.Generator | None = None):
+        """A random assembled configuration and velocity (q, v), within the joints' limits."""
+        rng = np.random.default_rng(seed)
+        positions = dict(self.reference)
+        for cluster in self.clusters:
+            positions |= _random_cluster(cluster, positions, rng)
+        return self.pack(positions), rng.uniform(-1, 1, self.nv)
+
+    def __str__(self) -> str:
+        from .printing import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model '{self.name}': {len(self.bodies)} bodies, {len(self.loops)} loops, "
+            f"{len(self.clusters)} clusters, mobility {self.nv}>"
+        )
+
+
+def _random_cluster(cluster: Cluster, reference: Mapping, rng: np.random.Generator) -> dict:
+    """Random positions of a cluster's joints, its loops closed and its partition regular."""
+    joint = cluster.embedding
+    start = {i: reference[i] for i in cluster.bodies}
+    step = np.zeros(joint.nv_span)
+    for body in joint.bodies:
+        columns = joint.columns[body.index]
+        step[columns] = _random_step(body, start[body.index], rng)
+    independent = list(joint.independent)
+    mask = np.zeros(joint.nv_span)
+    mask[independent] = step[independent]
+    for shrink in 0.5 ** np.arange(12):
+        positions = start
+        try:
+            for _ in range(4):  # in small steps, to stay on the branch of the reference
+                positions = assembly.move(joint.bodies, positions, mask * shrink / 4)
+                if joint.implicit:
+                    positions = assembly.close(joint.bodies, cluster.loops, positions, independent)
+        except ClosureError:
+            continue
+        if not joint.implicit:
+            q = np.concatenate([positions[body.index] for body in joint.coordinates])
+            with np.errstate(invalid="ignore"):
+                positions = joint.positions(q)
+        if _well_closed(joint, positions):
+            return positions
+    return start
+
+
+def _well_closed(joint, positions: dict) -> bool:
+    """Within reach of the loops, and away from singularities of the partition."""
+    if not all(np.all(np.isfinite(x)) for x in positions.values()):
+        return False
+    if not joint.implicit:
+        return True
+    K, _ = joint.constraint(positions, None)
+    Kd = K[np.ix_(joint.kept, joint.dependent)]
+    return bool(np.linalg.cond(Kd) < 1e4)
+
+
+def _random_step(body: Body, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random move of one joint: within its limits, or within one radian or metre."""
+    joint = body.joint
+    if joint.nv == 1 and joint.lower is not None and joint.upper is not None:
+        low, high = max(joint.lower, -np.pi), min(joint.upper, np.pi)
+        if high > low:
+            return rng.uniform(low, high, 1) - position
+    return rng.uniform(-1, 1, joint.nv)
+
+
+def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
+    """A float vector of length n, or an InputError that names the argument."""
+    try:
+        x = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not an array of numbers: {type(x).__name__}") from None
+    if x.shape != (n,):
+        first = f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
+        raise InputError(f"{what} has shape {x.shape}, expected ({n},){first}")
+    bad = np.flatnonzero(~np.isfinite(x))
+    if len(bad):
+        where = f" ({names[bad[0]]})" if names else ""
+        raise InputError(f"{what}[{bad[0]}]{where} is {x[bad[0]]}: give finite numbers")
+    return x
+
+
+def as_position(body: Body, value) -> np.ndarray:
+    """The position of one joint as an array, its quaternion normalised."""
+    motion = body.joint.motion
+    x = as_vector(f"position of joint '{body.joint.name}'", np.atleast_1d(value), motion.nq)
+    if motion.nq != motion.nv:
+        length = np.linalg.norm(x[-4:])
+        if length < 1e-6:
+            raise InputError(f"joint '{body.joint.name}': the quaternion is zero")
+        x = np.concatenate([x[:-4], x[-4:] / length])
+    return x
+
+
+__all__ = ["WORLD", "Model", "as_position", "as_vector"]

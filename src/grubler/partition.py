@@ -1,0 +1,225 @@
+"""Which joints are independent: generalized coordinate partitioning, cluster by cluster.
+
+Rank decides how many rows of K are independent, pivoting which columns are solved for; a choice
+made in the description (independent=True/False) is honoured where it works and refused where not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .assembly import close, move, residual
+from .embedding import Embedding, ExplicitJoint, ImplicitJoint, OpenJoint, stack_rows
+from .errors import ClosureError, ModelError, PartitionError
+from .linalg import pivot_order
+from .loops import LinearCoupling, Loop
+from .loops.base import ExplicitLoop
+from .parts import Body, frozen
+
+RANK = 1e-6  # singular values below this share of the largest are round-off
+CONDITION = 1e7  # a chosen partition worse than this is refused
+KEEP = 0.5  # among columns within this share of the best pivot the last is solved for
+
+
+def embed(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
+    """The embedding of a cluster and the positions at which it was found assembled."""
+    if not loops:
+        if len(bodies) == 1:
+            return OpenJoint(bodies, ()), reference
+        # merged for the sake of the tree alone: independent joints side by side
+        return OpenJoint(bodies, ()), reference
+    steps = explicit_steps(bodies, loops)
+    if steps is not None:
+        joint = ExplicitJoint(bodies, loops, steps)
+        _refuse_immobile(joint, sum(loop.rows for loop in loops))
+        q = np.concatenate([reference[body.index] for body in joint.coordinates])
+        return joint, joint.positions(q)
+    return implicit_joint(bodies, loops, reference)
+
+
+def explicit_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
+    """The loops in an order in which each one's inputs are known, or None."""
+    if not all(isinstance(loop, ExplicitLoop) for loop in loops):
+        return None
+    solved = [body.index for loop in loops for body in loop.outputs]
+    flags = {body.index: body.joint.independent for body in bodies}
+    wanted = [i for i in solved if flags[i]]
+    inputs = {body.index for body in bodies} - set(solved)
+    refused = [i for i in inputs if flags[i] is False]
+    sequential = len(set(solved)) == len(solved) and not wanted and not refused
+    steps, known, waiting = [], set(inputs), list(loops)
+    while sequential and waiting:
+        ready = [loop for loop in waiting if all(b.index in known for b in loop.inputs)]
+        if not ready:
+            break
+        steps.append(ready[0])
+        known.update(body.index for body in ready[0].outputs)
+        waiting.remove(ready[0])
+    if sequential and not waiting:
+        return tuple(steps)
+    if all(isinstance(loop, LinearCoupling) for loop in loops):
+        return linear_steps(bodies, loops)
+    if wanted or refused:
+        names = [
+            bodies[i].joint.name for i in range(len(bodies)) if bodies[i].index in wanted + refused
+        ]
+        raise PartitionError(
+            f"independent= of joint '{names[0]}' cannot be honoured: loop '{loops[0].name}' gives "
+            f"{', '.join(body.joint.name for body in loops[0].outputs)} from "
+            f"{', '.join(body.joint.name for body in loops[0].inputs)} and cannot be inverted; "
+            "write it as an implicit constraint (phi=) instead"
+        )
+    return None
+
+
+def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
+    """Linear couplings solved for other joints than they name, or with redundant rows."""
+    zero = {body.index: np.zeros(1) for body in bodies}
+    K, _ = stack_rows(bodies, loops, zero, None)
+    constant = residual(loops, zero)
+    kept, dependent = choose(bodies, loops, K, prefer_last=True)
+    independent = [c for c in range(len(bodies)) if c not in dependent]
+    Kd = K[np.ix_(kept, dependent)]
+    G = -np.linalg.solve(Kd, K[np.ix_(kept, independent)])
+    offset = -np.linalg.solve(Kd, constant[kept])
+    at_zero = np.zeros(len(bodies))
+    at_zero[list(dependent)] = offset
+    gap = np.abs(K @ at_zero + constant)
+    if gap.max() > 1e-9 * (1 + np.abs(offset).max()):
+        names = ", ".join(f"'{loop.name}'" for loop in loops)
+        raise ClosureError(
+            f"couplings {names} contradict each other: no positions satisfy them all"
+        )
+    inputs = tuple(bodies[c] for c in independent)
+    return tuple(
+        LinearCoupling(
+            f"{bodies[c].joint.name} solved", inputs, (bodies[c],), frozen(G[i]), float(offset[i])
+        )
+        for i, c in enumerate(dependent)
+    )
+
+
+def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
+    """Assemble, count the rank, choose rows and columns (at an assembled configuration)."""
+    assembled = close(bodies, loops, reference)
+    K, at = _generic_sample(bodies, loops, assembled)
+    kept, dependent = choose(bodies, loops, K, prefer_last=True)
+    Kd = K[np.ix_(kept, dependent)]
+    joint = ImplicitJoint(bodies, loops, tuple(kept), tuple(dependent), pivot_order(Kd))
+    _refuse_immobile(joint, len(K))
+    try:
+        joint.check(assembled)
+    except PartitionError:
+        assembled = at  # the assembled guess is singular: start from the generic one
+    return joint, assembled
+
+
+def rank(K: np.ndarray) -> int:
+    s = np.linalg.svd(K, compute_uv=False)
+    return int(np.sum(s > RANK * max(s[0], 1e-300))) if s.size else 0
+
+
+def _generic_sample(bodies, loops, assembled: dict):
+    """K at the assembled configuration, or at one near it if that one is singular.
+
+    The rank of the mechanism is the largest met among assembled neighbours: at a singularity
+    (a straight leg) it reads too low.
+    """
+    rng = np.random.default_rng(1)
+    n = sum(body.joint.nv for body in bodies)
+    samples = [assembled]
+    for size in (0.1, 0.2, 0.4, 0.4):
+        try:
+            samples.append(
+                close(bodies, loops, move(bodies, assembled, size * rng.standard_normal(n)))
+            )
+        except ClosureError:
+            continue
+    rated = []
+    for positions in samples:
+        K = stack_rows(bodies, loops, positions, None)[0]
+        s = np.linalg.svd(K, compute_uv=False)
+        r = rank(K)
+        rated.append((r, s[r - 1] if r else 0.0, K, positions))
+    top = max(r for r, *_ in rated)
+    best = max(s for r, s, *_ in rated if r == top)
+    first = next(x for x in rated if x[0] == top and x[1] >= 0.1 * best)
+    return first[2], first[3]
+
+
+def choose(bodies, loops, K: np.ndarray, prefer_last: bool) -> tuple[list[int], list[int]]:
+    """Independent rows of K and the columns to solve for, by greedy pivoting."""
+    r = rank(K)
+    kept = sorted(_pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
+    flags = [body.joint.independent for body in bodies for _ in range(body.joint.nv)]
+    names = [n for body in bodies for n in body.joint.names(body.joint.motion.labels)]
+    declared = {
+        c
+        for c, body in enumerate(b for b in bodies for _ in range(b.joint.nv))
+        if any(isinstance(loop, ExplicitLoop) and body in loop.outputs for loop in loops)
+    }
+    columns = range(len(flags))
+    stages = [
+        [c for c in columns if flags[c] is False],
+        [c for c in columns if flags[c] is None and c in declared],
+        [c for c in columns if flags[c] is None and c not in declared],
+        [c for c in columns if flags[c]],
+    ]
+    dependent = _pivots(K[kept], r, stages, prefer_last)
+    _refuse_choice(loops, names, flags, dependent, K[np.ix_(kept, dependent)])
+    return kept, dependent
+
+
+def _pivots(A: np.ndarray, count: int, stages: list[list[int]], prefer_last: bool) -> list[int]:
+    """`count` independent columns of A, the earlier stages first, by pivoted orthogonalisation."""
+    A = np.array(A, dtype=float)
+    floor = RANK * np.linalg.norm(A, axis=0).max(initial=0.0)
+    chosen: list[int] = []
+    for stage in stages:
+        candidates = list(stage)
+        while len(chosen) < count and candidates:
+            sizes = np.linalg.norm(A[:, candidates], axis=0)
+            if sizes.max() <= floor:
+                break
+            near = np.flatnonzero(sizes >= KEEP * sizes.max())
+            pick = candidates[near[-1] if prefer_last else int(np.argmax(sizes))]
+            direction = A[:, pick] / np.linalg.norm(A[:, pick])
+            A -= np.outer(direction, direction @ A)
+            candidates.remove(pick)
+            chosen.append(pick)
+    return chosen
+
+
+def _refuse_choice(loops, names, flags, dependent, Kd) -> None:
+    loop = loops[0].name
+    forced = [names[c] for c in dependent if flags[c]]
+    if forced:
+        raise PartitionError(
+            f"joint '{forced[0]}' cannot be independent: loop '{loop}' cannot be solved for the "
+            f"others (mobility {len(names) - len(dependent)}, {sum(1 for f in flags if f)} joints "
+            "marked independent); mark fewer or other joints independent=True"
+        )
+    left = [n for c, n in enumerate(names) if c not in dependent and flags[c] is False]
+    if left:
+        raise PartitionError(
+            f"joint '{left[0]}' cannot be dependent: loop '{loop}' leaves mobility "
+            f"{len(names) - len(dependent)} and the other joints do not determine it; "
+            "remove independent=False"
+        )
+    if len(dependent) and np.linalg.cond(Kd) > CONDITION:
+        raise PartitionError(
+            f"the independent joints chosen for loop '{loop}' do not determine the others "
+            f"(condition {np.linalg.cond(Kd):.1e}): mark other joints independent=True"
+        )
+
+
+def _refuse_immobile(joint: Embedding, rows: int) -> None:
+    if joint.nv == 0:
+        names = ", ".join(f"'{loop.name}'" for loop in joint.loops)
+        raise ModelError(
+            f"the cluster of loop {names} has mobility 0: its joints give {joint.nv_span} degrees "
+            f"of freedom and {rows} rows of constraint take them all; remove a loop, or weld the "
+            "bodies with a fixed joint"
+        )

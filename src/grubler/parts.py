@@ -1,0 +1,144 @@
+"""The parts of a mechanism: bodies with their tree joints, frames and actuators. Frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .errors import ModelError
+from .joints import Joint, Revolute
+from .spatial import Transform, spatial_inertia
+
+WORLD = -1  # index of the fixed base
+
+
+def frozen(x, dtype=float) -> np.ndarray:
+    """A read-only copy."""
+    x = np.array(x, dtype=dtype)
+    x.flags.writeable = False
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """A joint of the spanning tree: it carries its body.
+
+    `placement` is the constant transform X_T from the parent body to the joint frame, `motion`
+    what the joint allows from there. Limits in rad or m, rad/s or m/s, N m or N.
+    """
+
+    name: str
+    motion: Joint
+    placement: Transform
+    independent: bool | None = None
+    lower: float | None = None
+    upper: float | None = None
+    velocity_limit: float | None = None
+    effort_limit: float | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.motion.kind
+
+    @property
+    def nq(self) -> int:
+        return self.motion.nq
+
+    @property
+    def nv(self) -> int:
+        return self.motion.nv
+
+    def transform(self, q) -> Transform:
+        """X_i,λ(i) from the parent body to this body (Algorithm 1, line 6)."""
+        return self.motion.transform(q) @ self.placement
+
+    def names(self, labels: tuple[str, ...]) -> list[str]:
+        return [f"{self.name}:{label}" if label else self.name for label in labels]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body and the joint that carries it. Inertia about the centre of mass, in SI."""
+
+    name: str
+    index: int
+    parent: int
+    joint: TreeJoint
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+    @cached_property
+    def spatial(self) -> np.ndarray:
+        """The 6x6 spatial inertia at the body origin."""
+        return spatial_inertia(self.mass, self.com, self.inertia)
+
+    @cached_property
+    def symmetric_about_joint(self) -> bool:
+        """Whether turning the joint leaves the inertia unchanged, as it does for every rotor."""
+        if not isinstance(self.joint.motion, Revolute) or self.joint.nv != 1:
+            return False
+        scale = np.abs(self.spatial).max() + 1e-300
+        return all(
+            np.abs(X.congruence(self.spatial) - self.spatial).max() < 1e-13 * scale
+            for X in (self.joint.motion.transform(np.array([angle])) for angle in (0.7, 2.1))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame on a body (or the world); `placement` leads from the body into the frame."""
+
+    name: str
+    body: int
+    placement: Transform
+
+
+@dataclass(frozen=True, eq=False)
+class Actuator:
+    """A motor on a tree joint: joint effort = gear * actuator effort."""
+
+    name: str
+    joint: int
+    gear: float = 1.0
+    effort_limit: float | None = None
+
+
+def inertia_matrix(name: str, inertia) -> np.ndarray:
+    """A 3x3 inertia from six numbers (ixx, ixy, ixz, iyy, iyz, izz) or nine."""
+    inertia = np.asarray(inertia, dtype=float)
+    if inertia.shape == (6,):
+        xx, xy, xz, yy, yz, zz = inertia
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if inertia.shape != (3, 3):
+        raise ModelError(
+            f"inertia of body '{name}' has shape {inertia.shape}: give six numbers "
+            "(ixx, ixy, ixz, iyy, iyz, izz) or a 3x3 matrix"
+        )
+    return inertia
+
+
+def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bool) -> None:
+    """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality."""
+    if not (np.isfinite(mass) and np.all(np.isfinite(com)) and np.all(np.isfinite(inertia))):
+        raise ModelError(f"body '{name}' has a mass, com or inertia that is not finite")
+    if mass < 0:
+        raise ModelError(f"body '{name}' has negative mass {mass:g} kg: masses are >= 0")
+    scale = np.abs(inertia).max() + 1e-300
+    if np.abs(inertia - inertia.T).max() > 1e-9 * scale:
+        raise ModelError(f"inertia of body '{name}' is not symmetric: use (I + I.T) / 2")
+    moments = np.linalg.eigvalsh(inertia)
+    if moments[0] < -1e-9 * scale:
+        raise ModelError(
+            f"inertia of body '{name}' is not positive: principal moments "
+            f"{np.array2string(moments, precision=4)} kg m²; take it about the centre of mass"
+        )
+    if physical and moments[0] + moments[1] < moments[2] * (1 - 1e-6) - 1e-15:
+        raise ModelError(
+            f"inertia of body '{name}' is not physical: principal moments "
+            f"{np.array2string(moments, precision=4)} kg m² violate the triangle inequality "
+            "(the two smaller ones must sum to at least the largest); correct it, or pass "
+            "physical=False for a deliberate idealisation such as a planar link"
+        )
