@@ -267,9 +267,12 @@ def _random_step(body: Body, position: np.ndarray, rng: np.random.Generator) -> 
 def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     """A float vector of length n, or an InputError that names the argument."""
     try:
-        x = np.asarray(x, dtype=float)
+        x = np.asarray(x)
+        if np.iscomplexobj(x):
+            raise TypeError
+        x = x.astype(float)
     except (TypeError, ValueError):
-        raise InputError(f"{what} is not an array of numbers: {type(x).__name__}") from None
+        raise InputError(f"{what} is not an array of real numbers: {type(x).__name__}") from None
     if x.shape != (n,):
         first = f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
         raise InputError(f"{what} has shape {x.shape}, expected ({n},){first}")

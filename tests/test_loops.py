@@ -1,0 +1,221 @@
+"""Loop kinds: K and k against exact derivatives of φ, closure, ranks, and mixed clusters."""
+
+import numpy as np
+import pytest
+
+import grubler as gb
+from grubler.embedding import stack_rows
+from grubler.loops import LOOP_KINDS
+from grubler.symbolic import Differentiable
+
+
+def spatial_loop(kind, seed=0):
+    """Two random chains, closed by a loop joint whose frames meet at a random configuration."""
+    rng = np.random.default_rng(seed)
+    freedoms = {"distance": 2, "planar": 4, "universal": 5, "cylindrical": 5}.get(kind, 7)
+    b = gb.ModelBuilder(f"{kind} loop")
+    chains = {"a": (freedoms + 1) // 2, "b": freedoms // 2 + 1}
+    for side, count in chains.items():
+        parent = "world"
+        for i in range(count):
+            name = f"{side}{i}"
+            b.add_body(name, 1.0 + i, rng.uniform(-0.1, 0.1, 3), (0.02, 0, 0, 0.03, 0, 0.04))
+            b.add_joint(
+                f"j{name}", "prismatic" if i == 1 else "revolute", parent, name,
+                xyz=rng.uniform(-0.4, 0.4, 3), rpy=rng.uniform(-1, 1, 3), axis=rng.uniform(-1, 1, 3),
+            )  # fmt: skip
+            parent = name
+    open_model = b.build()
+    pose = gb.kinematics(open_model, rng.uniform(-0.5, 0.5, open_model.nq))
+    ends = [open_model.body(f"{s}{n - 1}").index for s, n in chains.items()]
+    # the two frames coincide there, in a random common frame
+    R_common = gb.kinematics(open_model, rng.uniform(-1, 1, open_model.nq)).rotation[0]
+    point = pose.position[ends[0]] + rng.uniform(-0.1, 0.1, 3)
+    frames = [
+        {"xyz": pose.rotation[e].T @ (point - pose.position[e]), "R": pose.rotation[e].T @ R_common}
+        for e in ends
+    ]
+    if kind == "distance":
+        frames[1]["xyz"] = frames[1]["xyz"] + np.array([0.2, 0.05, -0.1])
+    options = {"distance": 0.3} if kind == "distance" else {"axis": (0.2, -0.3, 1.0)}
+    if kind == "universal":
+        options["axis2"] = np.cross((0.2, -0.3, 1.0), (1.0, 0, 0))
+    b.add_loop(
+        "closing", kind, f"a{chains['a'] - 1}", f"b{chains['b'] - 1}",
+        predecessor_xyz=frames[0]["xyz"], predecessor_R=frames[0]["R"],
+        successor_xyz=frames[1]["xyz"], successor_R=frames[1]["R"], **options,
+    )  # fmt: skip
+    return b.build()
+
+
+ROWS = {
+    "revolute": 5, "prismatic": 5, "ball": 3, "universal": 4, "cylindrical": 4, "planar": 3,
+    "fixed": 6, "distance": 1,
+}  # fmt: skip
+
+
+def test_every_kind_is_tested():
+    assert set(ROWS) == set(LOOP_KINDS)
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_from_spatial_algebra_equal_derivatives_of_phi(kind, seed):
+    model = spatial_loop(kind, seed)
+    (cluster,), (loop,) = model.clusters, model.loops
+    assert loop.rows == ROWS[kind]
+    phi = Differentiable(
+        lambda q: loop.residual({i: q[i : i + 1] for i in range(model.nq)}), model.nq
+    )
+    rng = np.random.default_rng(seed)
+    for trial in range(3):
+        # anywhere, assembled or not: K and k are the derivatives of φ identically
+        q = rng.uniform(-1, 1, model.nq) if trial else model.neutral()
+        qd = rng.uniform(-1, 1, model.nq)
+        K, k = stack_rows(
+            model.bodies,
+            model.loops,
+            *({i: x[i : i + 1] for i in range(model.nq)} for x in (q, qd)),
+        )
+        assert np.abs(K - phi.jacobian(q)).max() < 1e-13
+        assert np.abs(k + phi.curvature(q, qd)).max() < 1e-12
+    assert cluster.nv == model.nq - ROWS[kind]
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_dynamics_of_every_kind(kind):
+    model = spatial_loop(kind)
+    q, v = model.random_state(4)
+    tau = np.ones(model.nv)
+    assert model.loop_gap(q) < 1e-12
+    a = gb.forward_dynamics(model, q, v, tau)
+    other = gb.forward_dynamics(model, q, v, tau, method="lagrange")
+    assert np.abs(a - other).max() < 1e-9 * np.abs(a).max()
+
+
+def four_bar(closing, **options):
+    b = gb.ModelBuilder("four bar")
+    for name, length in (("crank", 0.2), ("coupler", 0.45), ("follower", 0.4)):
+        b.add_body(name, length, (length / 2, 0, 0), (1e-4, 0, 0, 1e-3, 0, 1e-3))
+    y = {"axis": (0, 1, 0)}
+    b.add_joint("crank_joint", "revolute", "world", "crank", **y, **options)
+    b.add_joint("elbow", "revolute", "crank", "coupler", xyz=(0.2, 0, 0), **y)
+    b.add_joint("rocker", "revolute", "world", "follower", xyz=(0.5, 0, 0), **y)
+    b.add_loop(
+        "tip", closing, "coupler", "follower",
+        predecessor_xyz=(0.45, 0, 0), successor_xyz=(0.4, 0, 0), axis=(0, 1, 0),
+    )  # fmt: skip
+    return b
+
+
+@pytest.mark.parametrize(("closing", "rows"), [("revolute", 5), ("ball", 3)])
+def test_redundant_rows_are_dropped(closing, rows):
+    model = four_bar(closing).build()
+    assert model.loops[0].rows == rows
+    assert len(model.clusters[0].embedding.kept) == 2
+    assert model.nv == 1
+    assert "redundant" in str(model)
+
+
+def test_both_closings_give_the_same_motion():
+    revolute, ball = four_bar("revolute").build(), four_bar("ball").build()
+    q, v = revolute.random_state(0)
+    assert np.allclose(
+        gb.forward_dynamics(revolute, q, v, [1.0]),
+        gb.forward_dynamics(ball, q, v, [1.0]),
+        rtol=1e-12,
+    )
+
+
+def test_mixed_cluster_of_loop_and_gear():
+    b = four_bar("revolute")
+    b.add_body("rotor", 0.05, inertia=(1e-5, 0, 0, 2e-5, 0, 1e-5))
+    b.add_joint("rotor_joint", "revolute", "world", "rotor", axis=(0, 1, 0))
+    b.add_coupling("gear", "rotor_joint", {"crank_joint": 9.0})
+    model = b.build()
+    assert len(model.clusters) == 1 and model.nv == 1 and model.clusters[0].embedding.implicit
+    bare = four_bar("revolute").build()
+    q, v = bare.random_state(2)
+    q_geared, v_geared = gb.from_spanning(
+        model,
+        {n: x for n, x in zip(bare.q_names, q)} | {"rotor_joint": 9 * q[0]},
+        {"crank_joint": v[0], **dict(zip(bare.spanning_names[1:], gb.spanning_state(bare, q, v)[1][1:]))},
+    )  # fmt: skip
+    # the rotor only adds its spin inertia, 81 times
+    M = gb.mass_matrix(model, q_geared)[0, 0] - gb.mass_matrix(bare, q)[0, 0]
+    assert np.isclose(M, 81 * 2e-5, rtol=1e-12)
+    assert np.isclose(v_geared, v).all()
+
+
+def test_polynomial_and_user_constraints_agree():
+    """The same cam three ways: polynomial coupling, explicit gamma, implicit phi."""
+
+    def build(kind):
+        b = gb.ModelBuilder(kind)
+        for name in ("cam", "lever"):
+            b.add_body(name, 1.0, (0.1, 0, 0), (0.01, 0, 0, 0.02, 0, 0.02))
+            b.add_joint(f"{name}_joint", "revolute", "world", name, axis=(0, 1, 0))
+        if kind == "polynomial":
+            b.add_coupling("c", "lever_joint", leader="cam_joint", polynomial=(0.1, 0.5, -0.3, 0.2))
+        elif kind == "gamma":
+            b.add_constraint(
+                "c", gamma=lambda y: np.stack([0.1 + 0.5 * y[0] - 0.3 * y[0] ** 2 + 0.2 * y[0] ** 3]),
+                independent=["cam_joint"], dependent=["lever_joint"],
+            )  # fmt: skip
+        else:
+            b.add_constraint(
+                "c", phi=lambda q: np.stack([q[1] - 0.1 - 0.5 * q[0] + 0.3 * q[0] ** 2 - 0.2 * q[0] ** 3]),
+                joints=["cam_joint", "lever_joint"],
+            )  # fmt: skip
+        return b.build()
+
+    lever = 0.1 + 0.5 * 0.7 - 0.3 * 0.7**2 + 0.2 * 0.7**3
+    slope = 0.5 - 0.6 * 0.7 + 0.6 * 0.7**2
+    results = []
+    for kind in ("polynomial", "gamma", "phi"):
+        model = build(kind)
+        assert model.v_names == ("cam_joint",)
+        q, v = gb.from_spanning(
+            model,
+            {"cam_joint": 0.7, "lever_joint": lever},
+            {"cam_joint": 1.3, "lever_joint": slope * 1.3},
+        )
+        results.append(gb.forward_dynamics(model, q, v, [0.4])[0])
+    assert np.allclose(results, results[0], rtol=1e-12)
+
+
+def test_constraint_on_a_ball_joint():
+    """A user's φ over a quaternion: K and k through the joint's own derivative."""
+    b = gb.ModelBuilder("gimbal")
+    b.add_body("ball", 1.0, (0, 0, -0.3), (0.02, 0, 0, 0.03, 0, 0.04))
+    b.add_joint("socket", "spherical", "world", "ball")
+    b.add_constraint(
+        "no yaw", phi=lambda q: np.stack([q[0] * q[3] - 0.2 * q[1]]), joints=["socket"]
+    )
+    model = b.build()
+    assert model.nv == 2
+    q, v = model.random_state(1)
+    a = gb.forward_dynamics(model, q, v, np.zeros(2))
+    assert np.allclose(
+        a, gb.forward_dynamics(model, q, v, np.zeros(2), method="lagrange"), rtol=1e-10
+    )
+    h = 1e-5  # φ stays zero to third order along the motion with these accelerations
+    span = gb.spanning_state(model, q, v, a)
+    motion = model.bodies[0].joint.motion
+    gaps = []
+    for t in (h * 100, h * 200):
+        q_t = motion.integrate(q, span.velocities + span.accelerations * t / 2, t)
+        gaps.append(abs(q_t[0] * q_t[3] - 0.2 * q_t[1]))
+    assert gaps[1] / max(gaps[0], 1e-18) > 6 or gaps[1] < 1e-14
+
+
+def test_wrong_gamma_size():
+    b = gb.ModelBuilder("g")
+    for name in ("a", "b"):
+        b.add_body(name, 1.0, inertia=(1, 0, 0, 1, 0, 1))
+        b.add_joint(f"j{name}", "revolute", "world", name)
+    b.add_constraint(
+        "c", gamma=lambda y: np.stack([y[0], y[0]]), independent=["ja"], dependent=["jb"]
+    )
+    with pytest.raises(gb.ModelError, match="returns 2 values for 1"):
+        b.build()
