@@ -67,18 +67,22 @@ def newton(
 
 
 def close(
-    bodies: Sequence[Body], loops: Sequence[Loop], guess: dict, held: Iterable[int] = ()
+    bodies: Sequence[Body],
+    loops: Sequence[Loop],
+    guess: dict,
+    held: Iterable[int] = (),
+    restarts: int = RESTARTS,
 ) -> dict:
     """Positions that close the loops, near the guess where that works.
 
     A guess at a singularity (a straight linkage) or on the wrong branch is left by seeded random
-    steps of growing size.
+    steps of growing size, `restarts` times at most.
     """
     held = list(held)
     rng = np.random.default_rng(0)
     n = sum(body.joint.nv for body in bodies)
     best, best_gap = guess, np.inf
-    for attempt in range(RESTARTS + 1):
+    for attempt in range(restarts + 1):
         start = guess
         if attempt:
             step = rng.standard_normal(n) * min(2.0, 0.05 * attempt)

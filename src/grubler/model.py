@@ -231,7 +231,9 @@ def _random_cluster(cluster: Cluster, reference: Mapping, rng: np.random.Generat
             for _ in range(4):  # in small steps, to stay on the branch of the reference
                 positions = assembly.move(joint.bodies, positions, mask * shrink / 4)
                 if joint.implicit:
-                    positions = assembly.close(joint.bodies, cluster.loops, positions, independent)
+                    positions = assembly.close(
+                        joint.bodies, cluster.loops, positions, independent, restarts=0
+                    )
         except ClosureError:
             continue
         if not joint.implicit:

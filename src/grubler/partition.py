@@ -132,9 +132,8 @@ def _generic_sample(bodies, loops, assembled: dict):
     samples = [assembled]
     for size in (0.1, 0.2, 0.4, 0.4):
         try:
-            samples.append(
-                close(bodies, loops, move(bodies, assembled, size * rng.standard_normal(n)))
-            )
+            moved = move(bodies, assembled, size * rng.standard_normal(n))
+            samples.append(close(bodies, loops, moved, restarts=1))
         except ClosureError:
             continue
     rated = []

@@ -130,7 +130,7 @@ def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bo
     if np.abs(inertia - inertia.T).max() > 1e-9 * scale:
         raise ModelError(f"inertia of body '{name}' is not symmetric: use (I + I.T) / 2")
     moments = np.linalg.eigvalsh(inertia)
-    if moments[0] < -1e-9 * scale:
+    if moments[0] < -1e-9 * scale - 1e-15:
         raise ModelError(
             f"inertia of body '{name}' is not positive: principal moments "
             f"{np.array2string(moments, precision=4)} kg m²; take it about the centre of mass"

@@ -125,7 +125,7 @@ def function_of(inputs: Sequence, outputs: Sequence, name: str = "f") -> casadi.
 
 def free_symbols(function: casadi.Function) -> list[str]:
     """The names of symbols that a Function uses without receiving them."""
-    return [str(s) for s in function.free_sx().elements()] if function.has_free() else []
+    return [str(s) for s in function.free_sx()] if function.has_free() else []
 
 
 _OPERATION_NAMES = {
