@@ -20,7 +20,7 @@ class LinearCoupling(ExplicitLoop):
         return self.jacobian(x) @ x + self.offset
 
     def jacobian(self, x):
-        return self.ratios[None, :]
+        return np.stack([self.ratios])
 
     def curvature(self, x, d):
         return np.zeros(1)
@@ -53,7 +53,7 @@ class PolynomialCoupling(ExplicitLoop):
         return np.stack([self._horner(self.coefficients, x[0])])
 
     def jacobian(self, x):
-        return np.stack([self._horner(self._derivative(1), x[0])])[None, :]
+        return np.stack([np.stack([self._horner(self._derivative(1), x[0])])])
 
     def curvature(self, x, d):
         return np.stack([self._horner(self._derivative(2), x[0]) * d[0] * d[0]])
