@@ -25,6 +25,7 @@ import numpy as np
 from .errors import ModelError
 from .spatial import (
     Transform,
+    Turn,
     axis_rotation,
     cross,
     quaternion_exp,
@@ -105,7 +106,11 @@ class Revolute(Joint):
         object.__setattr__(self, "axis", unit(self.axis))
 
     def transform(self, q):
-        return Transform(axis_rotation(self.axis, np.cos(q[0]), np.sin(q[0])).T, ZERO)
+        c, s = np.cos(q[0]), np.sin(q[0])
+        along = np.flatnonzero(self.axis)
+        if len(along) == 1:
+            return Turn(int(along[0]), c, s, sign=float(self.axis[along[0]]))
+        return Transform(axis_rotation(self.axis, c, s).T, ZERO)
 
     @cached_property
     def _S(self):

@@ -52,7 +52,7 @@ class TreeJoint:
 
     def transform(self, q) -> Transform:
         """X_i,λ(i) from the parent body to this body (Algorithm 1, line 6)."""
-        return self.motion.transform(q) @ self.placement
+        return self.motion.transform(q).after(self.placement)
 
     def names(self, labels: tuple[str, ...]) -> list[str]:
         return [f"{self.name}:{label}" if label else self.name for label in labels]

@@ -193,9 +193,66 @@ class Transform:
         """X_CB @ X_BA = X_CA."""
         return Transform(self.E @ other.E, other.r + other.E.T @ self.r)
 
+    def after(self, placement: Transform) -> Transform:
+        """X_CB @ X_BA, remembering its two parts where that saves operations."""
+        return self @ placement
+
     def inverse(self) -> Transform:
         return Transform(self.E.T, -(self.E @ self.r))
 
     def matrix(self):
         """The 6x6 matrix."""
         return np.block([[self.E, np.zeros((3, 3))], [-self.E @ skew(self.r), self.E]])
+
+
+class Turn(Transform):
+    """A rotation about a coordinate axis, with a cheaper congruence.
+
+    In the plane of the rotation R B R' moves only along w = s (B_ii - B_jj) + c (B_ij + B_ji): the
+    trace and B_ij - B_ji stay as they are, so 11 operations do what two matrix products do in 24.
+    """
+
+    def __init__(self, axis: int, cosine, sine, sign: float = 1.0):
+        R = axis_rotation(np.eye(3)[axis], cosine, sign * sine)
+        super().__init__(R.T, np.zeros(3))
+        object.__setattr__(
+            self, "turn", ((axis + 1) % 3, (axis + 2) % 3, axis, cosine, sign * sine)
+        )
+
+    def congruence(self, I):
+        A = self._rotate(I[:3, :3], symmetric=True)
+        B = self._rotate(I[:3, 3:], symmetric=False)
+        C = self._rotate(I[3:, 3:], symmetric=True)
+        return np.block([[A, B], [B.T, C]])
+
+    def _rotate(self, M, symmetric: bool):
+        """E' M E."""
+        i, j, k, c, s = self.turn
+        w = s * (M[i, i] - M[j, j]) + c * (2.0 * M[i, j] if symmetric else M[i, j] + M[j, i])
+        sw, cw = s * w, c * w
+        out = [[M[k, k]] * 3 for _ in range(3)]
+        out[i][i], out[j][j] = M[i, i] - sw, M[j, j] + sw
+        out[i][j] = cw - (M[i, j] if symmetric else M[j, i])
+        out[j][i] = out[i][j] if symmetric else cw - M[i, j]
+        out[i][k], out[j][k] = c * M[i, k] - s * M[j, k], s * M[i, k] + c * M[j, k]
+        if symmetric:
+            out[k][i], out[k][j] = out[i][k], out[j][k]
+        else:
+            out[k][i], out[k][j] = c * M[k, i] - s * M[k, j], s * M[k, i] + c * M[k, j]
+        return np.stack([np.stack(row) for row in out])
+
+    def after(self, placement: Transform) -> Transform:
+        return _TurnedAfter(self, placement)
+
+
+class _TurnedAfter(Transform):
+    """A turn after a constant placement: inertias are turned first, then placed."""
+
+    def __init__(self, turn: Turn, placement: Transform):
+        product = turn @ placement
+        super().__init__(product.E, product.r)
+        object.__setattr__(self, "parts", (turn, placement))
+
+    def congruence(self, I):
+        turn, placement = self.parts
+        return placement.congruence(turn.congruence(I))

@@ -4,13 +4,13 @@
 |------|--------|------------------------------------------------|----------|
 | IA   | I_k^A  | articulated-cluster inertia (55)               | (6l, 6l) |
 | pA   | p_k^A  | articulated bias force (55)                    | (6l,)    |
-| U, D | U_k,D_k| (49)                                           |          |
-| u    | u_k - U_k' c_k | force left for the joint's own motion  | (nv,)    |
+| U, D | U_k, D_k | (49)                                         |          |
+| u    | u_k    | (49); less U_k' c_k where there is a W         | (nv,)    |
+| W    | X_k' U_k | U seen from the parent cluster               | (6l', nv)|
 
-Two exact rearrangements save operations. With u reduced by U'c the bias is p + I^A c + U D⁻¹ u and
-the acceleration D⁻¹(u - U' X a). And across several bodies the inertia is projected before the
-subtraction, X' I^A X - W D⁻¹ W' with W = X' U; a single body keeps X' (I^A - U D⁻¹ U') X, which has
-a zero row for each freedom of its joint.
+A cluster of one body follows the paper line by line. Across several bodies the inertia is projected
+before the subtraction, X' I^A X - W D⁻¹ W', and the second pass needs only W: exact, and cheaper,
+since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor).
 """
 
 from __future__ import annotations
@@ -30,24 +30,31 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
     states = first_pass(model, q, v, posed=f_ext or ())
     IA = [block_diagonal(inertias(model, state.cluster)) for state in states]  # line 20
     pA = [gyroscopic(model, state, f_ext) for state in states]  # line 21
-    U, D, u = {}, {}, {}
+    U, D, u, W = {}, {}, {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent
-        S, X = state.S, state.X
+        S, X, c = state.S, state.X, state.c
         U[k] = IA[k] @ S  # (49)
         D[k] = LDL(joint_inertia(state, U[k], armature))
-        u[k] = tau[state.cluster.v] - S.T @ pA[k] - U[k].T @ state.c
-        if p is None:
-            continue
-        IA[p] = IA[p] + seen_from_parent(state, IA[k], U[k], D[k])  # (55)
-        pa = pA[k] + IA[k] @ state.c + U[k] @ D[k].solve(u[k])  # (56)
-        pA[p] = pA[p] + X.force_back(pa)
+        u[k] = tau[state.cluster.v] - S.T @ pA[k]
+        if len(state.cluster.bodies) > 1:
+            W[k] = X.forces_back(U[k])
+            u[k] = u[k] - U[k].T @ c
+            if p is not None:
+                IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
+                pA[p] = pA[p] + X.force_back(pA[k] + IA[k] @ c) + W[k] @ D[k].solve(u[k])
+        elif p is not None:
+            Ia = without_joint(state, IA[k], U[k], D[k], armature)
+            IA[p] = IA[p] + X.congruence(Ia)  # (55)
+            pA[p] = pA[p] + X.force_back(pA[k] + Ia @ c + U[k] @ D[k].solve(u[k]))  # (56)
     acc, out = [], []
     for state in states:
         k = state.cluster.index
-        carried = state.X.motion(parent_of(acc, state.cluster, base_acceleration(model)))
-        out.append(D[k].solve(u[k] - U[k].T @ carried))  # (52)
-        acc.append(carried + state.c + state.S @ out[-1])  # line 42
+        a_parent = parent_of(acc, state.cluster, base_acceleration(model))
+        a = state.X.motion(a_parent) + state.c  # line 40
+        known = W[k].T @ a_parent if k in W else U[k].T @ a
+        out.append(D[k].solve(u[k] - known))  # (52)
+        acc.append(a + state.S @ out[-1])  # line 42
     return np.concatenate(out)
 
 
@@ -57,9 +64,22 @@ def joint_inertia(state, U, armature):
     return D if armature is None else D + np.diag(armature[state.cluster.v])
 
 
-def seen_from_parent(state, IA, U, D):
+def without_joint(state, IA, U, D, armature):
+    """I_k^a = I_k^A - U D⁻¹ U' (56) of a single body.
+
+    I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows are zero and cost nothing.
+    """
+    Ia = symmetric(IA - D.quadratic(U.T))
+    S = state.S
+    if armature is None and isinstance(S, np.ndarray) and np.all((S != 0).sum(axis=0) == 1):
+        left = 1.0 - np.any(S != 0, axis=1)
+        Ia = Ia * np.outer(left, left)
+    return Ia
+
+
+def seen_from_parent(state, IA, U, D, armature):
     """λ(k)X*_k I_k^a kX_λ(k), what the articulated inertia adds to the parent's (55), (56)."""
     if len(state.cluster.bodies) == 1:
-        return state.X.congruence(symmetric(IA - D.quadratic(U.T)))
+        return state.X.congruence(without_joint(state, IA, U, D, armature))
     W = state.X.forces_back(U)
     return symmetric(state.X.congruence(IA) - D.quadratic(W.T))

@@ -69,7 +69,7 @@ def articulated(model, states, armature=None):
         U[k] = IA[k] @ state.S
         D[k] = LDL(joint_inertia(state, U[k], armature))
         if p is not None:
-            IA[p] = IA[p] + seen_from_parent(state, IA[k], U[k], D[k])
+            IA[p] = IA[p] + seen_from_parent(state, IA[k], U[k], D[k], armature)
     return U, D
 
 
