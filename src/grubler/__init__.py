@@ -2,6 +2,7 @@
 
 from . import robots
 from .algorithms import (
+    assemble,
     bias_force,
     centroidal,
     energy,
@@ -19,15 +20,20 @@ from .algorithms import (
     spanning_state,
 )
 from .builder import ModelBuilder
+from .compiled import casadi_function, compile, count_operations
+from .compiler import export, iterate
 from .errors import ClosureError, GrublerError, InputError, ModelError, PartitionError
 from .model import Model
+from .parameters import parameter_values, with_parameters
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ClosureError", "GrublerError", "InputError", "Model", "ModelBuilder", "ModelError",
-    "PartitionError", "bias_force", "centroidal", "energy", "forward_dynamics",
+    "PartitionError", "assemble", "bias_force", "casadi_function", "centroidal", "compile",
+    "count_operations", "energy", "export", "forward_dynamics",
     "frame_acceleration_bias", "frame_jacobian", "frame_pose", "from_spanning",
-    "generalized_force", "inverse_dynamics", "inverse_osim", "kinematics", "mass_matrix",
-    "robots", "spanning_map", "spanning_state",
+    "generalized_force", "inverse_dynamics", "inverse_osim", "iterate", "kinematics",
+    "mass_matrix", "parameter_values", "robots", "spanning_map", "spanning_state",
+    "with_parameters",
 ]  # fmt: skip

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..model import as_vector
+from ..symbolic import is_symbolic
 from . import approximate, spanning
 from . import kinematics as _kinematics
 from . import projection as _projection
+from .assemble import assemble as _assemble
 from .c_aba import c_aba
 from .c_crba import c_crba
 from .c_efpa import c_efpa
@@ -53,6 +56,14 @@ OSIM = {
     "projected": _projection.projected_efpa,
     "approximate": approximate.approximate_efpa,
 }
+
+
+def assemble(model, q):
+    """(q, gap): the configuration closed near q with its independent joints held, and the largest
+    residual left, in m or rad. Made for compiling; `model.assemble` tries harder on one guess."""
+    if not is_symbolic(q):
+        q = as_vector("q", q, model.nq, model.q_names)
+    return _assemble(model, q)
 
 
 def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
@@ -151,9 +162,34 @@ def generalized_force(model, q, torques):
     return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))
 
 
+# What `compile(..., method="auto")` may choose from.
+EXACT_METHODS = {
+    forward_dynamics: ("c_aba", "mass_matrix", "projection"),
+    inverse_dynamics: ("c_rnea", "projected"),
+    mass_matrix: ("c_crba", "projected"),
+    inverse_osim: ("c_efpa", "projected"),
+}
+
 __all__ = [
-    "Centroidal", "Energy", "Kinematics", "SpanningState", "bias_force", "centroidal", "energy",
-    "forward_dynamics", "frame_acceleration_bias", "frame_jacobian", "frame_pose", "from_spanning",
-    "generalized_force", "inverse_dynamics", "inverse_osim", "kinematics", "mass_matrix",
-    "spanning_map", "spanning_state",
+    "EXACT_METHODS",
+    "Centroidal",
+    "Energy",
+    "Kinematics",
+    "SpanningState",
+    "assemble",
+    "bias_force",
+    "centroidal",
+    "energy",
+    "forward_dynamics",
+    "frame_acceleration_bias",
+    "frame_jacobian",
+    "frame_pose",
+    "from_spanning",
+    "generalized_force",
+    "inverse_dynamics",
+    "inverse_osim",
+    "kinematics",
+    "mass_matrix",
+    "spanning_map",
+    "spanning_state",
 ]  # fmt: skip

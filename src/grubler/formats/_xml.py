@@ -1,11 +1,12 @@
-"""XML as a tree of elements that know their line, safe against hostile input.
+"""XML as a tree of elements that know their file and line, safe against hostile input.
 
 A document type declaration is refused: it is where entity bombs and external entities live, and
-no robot description needs one.
+no robot description needs one. Size, depth and number of elements are bounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -14,25 +15,39 @@ import numpy as np
 
 from ..errors import ModelError
 
-
-class FormatWarning(UserWarning):
-    """A part of a description was not understood, or does not describe a physical body."""
+MAX_BYTES = 64 * 2**20
+MAX_DEPTH = 400
+MAX_ELEMENTS = 2_000_000
 
 
 @dataclass
 class Element:
-    """An XML element: tag, attributes, children and the line it starts on."""
+    """An XML element: tag, attributes, children, text, and where it starts."""
 
     tag: str
     attributes: dict[str, str]
     line: int
+    source: str = ""  # the file's name; empty for text
     children: list[Element] = field(default_factory=list)
+    content: str = ""  # the text between its tags
+
+    @property
+    def where(self) -> str:
+        return place(self.source, self.line)
 
     def error(self, message: str) -> ModelError:
-        return ModelError(f"line {self.line}, <{self.tag}>: {message}")
+        return ModelError(f"{self.where}, <{self.tag}>: {message}")
 
     def all(self, tag: str) -> list[Element]:
         return [child for child in self.children if child.tag == tag]
+
+    def walk(self) -> Iterator[Element]:
+        """This element and all below it, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            yield element
+            waiting.extend(reversed(element.children))
 
     def child(self, tag: str) -> Element | None:
         """The child of that tag, or None; given twice it is an error."""
@@ -57,53 +72,106 @@ class Element:
 
     def numbers(self, name: str, count: int, default: str | None = None) -> np.ndarray:
         """An attribute of `count` finite numbers."""
-        text = self.text(name, default)
+        return self._parsed(f'{name}="', self.text(name, default), count, '"')
+
+    def number(self, name: str, default: str | None = None) -> float:
+        return float(self.numbers(name, 1, default)[0])
+
+    def values(self, count: int, default: str | None = None) -> np.ndarray:
+        """The element's own text as `count` finite numbers; empty text is the default."""
+        text = self.content.strip()
+        return self._parsed("its text '", text or default or "", count, "'")
+
+    def value(self, default: str | None = None) -> float:
+        return float(self.values(1, default)[0])
+
+    def _parsed(self, before: str, text: str, count: int, after: str) -> np.ndarray:
         try:
             values = np.array([float(word) for word in text.split()])
         except ValueError:
             values = np.array([])
         if values.shape != (count,) or not np.all(np.isfinite(values)):
             expected = "one finite number" if count == 1 else f"{count} finite numbers"
-            raise self.error(f'{name}="{text}" is not {expected}')
+            raise self.error(f"{before}{text[:60]}{after} is not {expected}")
         return values
 
-    def number(self, name: str, default: str | None = None) -> float:
-        return float(self.numbers(name, 1, default)[0])
+
+def place(source: str, line: int) -> str:
+    """Where something stands: 'robot.urdf, line 3', or 'line 3' of a text."""
+    return f"{source}, line {line}" if source else f"line {line}"
+
+
+def is_text(source: object) -> bool:
+    """Whether `source` is XML itself rather than the path of a file."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def read_bytes(source: str | Path) -> bytes:
+    """The bytes of a file, or a ModelError; a file too large to be a robot is refused."""
+    try:
+        path = Path(source)
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise ModelError(
+                f"'{path.name}' has {size / 2**20:.0f} MiB: descriptions are read up to "
+                f"{MAX_BYTES // 2**20} MiB"
+            )
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"cannot read '{str(source)[:200]}': {error}") from error
 
 
 def read_xml(source: str | Path) -> Element:
     """The root element of a file, or of XML text (a string that starts with '<')."""
-    is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
-    if is_text:
-        name, data, encoding = "text", source.lstrip("\ufeff \t\r\n").encode(), "utf-8"
+    if is_text(source):
+        data, encoding, name = source.lstrip("\ufeff \t\r\n").encode(), "utf-8", ""
     else:
-        name, encoding = str(source), None
-        try:
-            data = Path(source).read_bytes()
-        except (OSError, ValueError) as error:
-            raise ModelError(f"cannot read '{str(source)[:200]}': {error}") from error
+        data, encoding, name = read_bytes(source), None, Path(source).name
+    return parse_xml(data, encoding, name)
+
+
+def parse_xml(data: bytes, encoding: str | None, name: str) -> Element:
+    """The root element of XML data; `name` stands in messages."""
     parser = expat.ParserCreate(encoding)
     root: list[Element] = []
     open_elements: list[Element] = []
+    count = 0
+
+    def refuse(what: str) -> ModelError:
+        return ModelError(f"{name or 'text'}, line {parser.CurrentLineNumber}: {what}")
 
     def start(tag, attributes):
-        element = Element(tag, attributes, parser.CurrentLineNumber)
+        nonlocal count
+        count += 1
+        if len(open_elements) >= MAX_DEPTH:
+            raise refuse(f"elements are nested deeper than {MAX_DEPTH}: flatten the description")
+        if count > MAX_ELEMENTS:
+            raise refuse(f"more than {MAX_ELEMENTS} elements: split the description")
+        element = Element(tag, attributes, parser.CurrentLineNumber, name)
         (open_elements[-1].children if open_elements else root).append(element)
         open_elements.append(element)
 
-    def refuse(*_):
-        raise ModelError(
-            f"{name}, line {parser.CurrentLineNumber}: a document type declaration (<!DOCTYPE>) is "
-            "not accepted: remove it and write entities out"
+    def characters(text):
+        if open_elements and len(open_elements[-1].content) < 10_000:
+            open_elements[-1].content += text
+
+    def doctype(*_):
+        raise refuse(
+            "a document type declaration (<!DOCTYPE>) is not accepted: remove it and write "
+            "entities out"
         )
 
+    parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: open_elements.pop()
-    parser.StartDoctypeDeclHandler = refuse
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = doctype
     try:
         parser.Parse(data, True)
-    except (expat.ExpatError, ValueError) as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"{name} is not well-formed XML: {error}") from error
+        raise ModelError(f"{name or 'text'} is not well-formed XML: {error}") from error
     return root[0]

@@ -1,4 +1,4 @@
-"""URDF trees: links, inertias, joints, limits and mimic joints.
+"""URDF: links, inertias, joints, limits, mimic joints, and what others have added to it for loops.
 
 What plays no part in the dynamics (visuals, collision shapes, materials, soft limits, calibration)
 is passed over. Everything else that is not understood is named in a `FormatWarning` with its line,
@@ -7,7 +7,8 @@ or with `strict=True` in an error.
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,13 @@ import numpy as np
 from ..builder import ModelBuilder
 from ..errors import InputError, ModelError, unknown
 from ..model import Model
-from ..parts import check_inertia, inertia_matrix
-from ..spatial import rpy_matrix
-from ._xml import Element, FormatWarning, read_xml
+from ..parts import inertia_matrix
+from ..spatial import Transform, rpy_matrix
+from ._description import Description, add_body, name_massless_leaves
+from ._report import Complaints
+from ._xml import Element, read_xml
+from .urdf_loops import CLOSURE_TAGS, Closure, read_closures
+from .urdf_transmissions import add_actuators, read_transmissions
 
 KINDS = {
     "revolute": "revolute",
@@ -29,88 +34,149 @@ KINDS = {
 }
 # The attributes and the children that are read, by tag.
 READ = {
-    "robot": ({"name", "version"}, {"link", "joint"}),
+    "robot": ({"name", "version"}, {"link", "joint", "transmission", *CLOSURE_TAGS}),
     "link": ({"name"}, {"inertial"}),
     "inertial": (set(), {"origin", "mass", "inertia"}),
     "mass": ({"value"}, set()),
     "inertia": ({"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, set()),
-    "joint": ({"name", "type"}, {"origin", "parent", "child", "axis", "limit", "mimic"}),
+    "joint": (
+        {"name", "type", "independent"},
+        {"origin", "parent", "child", "axis", "limit", "mimic"},
+    ),
     "origin": ({"xyz", "rpy"}, set()),
     "parent": ({"link"}, set()),
     "child": ({"link"}, set()),
     "axis": ({"xyz"}, set()),
+    "axis2": ({"xyz"}, set()),
     "limit": ({"lower", "upper", "velocity", "effort"}, set()),
     "mimic": ({"joint", "multiplier", "offset"}, set()),
+    "loop": ({"name", "type"}, {"predecessor", "successor", "axis", "axis2", "distance"}),
+    "coupling": ({"name", "type"}, {"predecessor", "successor", "ratio"}),
+    "predecessor": ({"link"}, {"origin"}),
+    "successor": ({"link"}, {"origin"}),
+    "ratio": ({"value"}, set()),
+    "distance": ({"value"}, set()),
+    "loop_joint": ({"name", "type"}, {"link1", "link2", "axis"}),
+    "link1": ({"link", "xyz", "rpy"}, set()),
+    "link2": ({"link", "xyz", "rpy"}, set()),
+    "constraint": (
+        {"name", "type"},
+        {"parent", "child", "parent_origin", "child_origin", "parent_axis", "child_axis"},
+    ),
+    "parent_origin": ({"xyz", "rpy"}, set()),
+    "child_origin": ({"xyz", "rpy"}, set()),
+    "parent_axis": ({"xyz"}, set()),
+    "child_axis": ({"xyz"}, set()),
+    "drake:ball_constraint": (
+        {"name"},
+        {f"drake:ball_constraint_{x}" for x in ("body_A", "body_B", "p_AP", "p_BQ")},
+    ),
+    "drake:ball_constraint_body_A": ({"name"}, set()),
+    "drake:ball_constraint_body_B": ({"name"}, set()),
+    "drake:ball_constraint_p_AP": ({"value"}, set()),
+    "drake:ball_constraint_p_BQ": ({"value"}, set()),
+    "transmission": (None, None),  # controller data; read where it names an actuator
 }
 NO_DYNAMICS = {"visual", "collision", "material", "safety_controller", "calibration"}
 
 
 def load_urdf(source: str | Path, *, base: str = "fixed", strict: bool = False) -> Model:
-    """Read a URDF file, or URDF text, as a tree.
+    """Read a URDF file, or URDF text.
 
     The root link is fixed to the world, or floats with `base="free"`; its joint is "root_joint".
     Fixed joints are welded; the links they carry stay as frames.
     """
-    if base not in ("fixed", "free"):
-        raise InputError(f"base is 'fixed' or 'free', not {base!r}")
-    robot = read_xml(source)
+    return describe_urdf(source, base=base, strict=strict).build()
+
+
+def describe_urdf(
+    source: str | Path, *, base: str | None = None, strict: bool = False
+) -> Description:
+    complaints = Complaints(strict)
+    return describe(read_tree(source, complaints), base, complaints)
+
+
+@dataclass
+class Tree:
+    """Links and joints of a URDF by name, checked to be one tree."""
+
+    robot: Element
+    links: dict[str, Element]
+    joints: dict[str, Element]
+    carrier: dict[str, str]  # link -> the joint that carries it
+    root: str
+
+    def ends(self, joint: str) -> tuple[str, str]:
+        element = self.joints[joint]
+        return element.required("parent").text("link"), element.required("child").text("link")
+
+    def chain(self, link: str) -> list[str]:
+        """The joints from the root to a link ("world" and the root have none)."""
+        joints = []
+        while link in self.carrier:
+            joints.append(self.carrier[link])
+            link = self.ends(joints[-1])[0]
+        return joints[::-1]
+
+    def branches(self, a: str, b: str) -> tuple[list[str], list[str]]:
+        """The moving joints from the nearest common ancestor of two links to each of them."""
+        up_a, up_b = self.chain(a), self.chain(b)
+        shared = set(up_a) & set(up_b)
+        moving = [n for n in (*up_a, *up_b) if self.joints[n].text("type") != "fixed"]
+        return (
+            [n for n in up_a if n not in shared and n in moving],
+            [n for n in up_b if n not in shared and n in moving],
+        )
+
+    def pose(self, link: str) -> Transform:
+        """The transform from the root link into a link, all joints at zero."""
+        X = Transform.identity()
+        for name in self.chain(link):
+            p, R = origin(self.joints[name])
+            X = Transform.from_placement(R, p) @ X
+        return X
+
+
+def read_tree(source: str | Path, complaints: Complaints) -> Tree:
+    """The links and joints of a file or text; what is not read is named."""
+    robot = source if isinstance(source, Element) else read_xml(source)
     if robot.tag != "robot":
         raise robot.error("a URDF starts with <robot>")
-    complaints = _Complaints(strict)
-    _audit(robot, complaints)
-    links = _by_name(robot.all("link"))
-    joints = _by_name(robot.all("joint"))
-    root = _check_tree(links, joints)
-    b = ModelBuilder(robot.text("name", "robot"))
-    _add_links(b, links, root, base, complaints)
-    if root != "world":
-        b.add_joint("root_joint", base, "world", root)
-    for name, joint in joints.items():
-        _add_joint(b, name, joint)
-    for name, joint in joints.items():
-        _add_mimic(b, name, joint, joints, complaints)
-    complaints.tell()
-    return b.build()
+    audit(robot, complaints)
+    links, joints = by_name(robot.all("link")), by_name(robot.all("joint"))
+    if not links:
+        raise ModelError("the description has no <link>")
+    carrier, root = _check_tree(links, joints)
+    return Tree(robot, links, joints, carrier, root)
 
 
-class _Complaints:
-    """Collects what was not understood; tells it once, or raises at once when strict."""
-
-    def __init__(self, strict: bool):
-        self._strict = strict
-        self._lines: dict[str, list[int]] = {}
-
-    def add(self, what: str, line: int) -> None:
-        if self._strict:
-            raise ModelError(f"line {line}: {what}")
-        self._lines.setdefault(what, []).append(line)
-
-    def tell(self) -> None:
-        for what, lines in self._lines.items():
-            shown = ", ".join(str(line) for line in lines[:8]) + (", ..." if lines[8:] else "")
-            warnings.warn(
-                f"line{'s' if lines[1:] else ''} {shown}: {what}", FormatWarning, stacklevel=4
-            )
-
-
-def _audit(element: Element, complaints: _Complaints) -> None:
+def audit(robot: Element, complaints: Complaints) -> None:
     """Complain about every attribute and child that is not read."""
-    attributes, children = READ[element.tag]
+    waiting = [robot]
+    while waiting:
+        element = waiting.pop(0)
+        attributes, children = READ[element.tag]
+        if attributes is None:
+            continue
+        for name in element.attributes:
+            if name not in attributes and not name.startswith("xmlns"):
+                complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
+        for child in element.children:
+            if child.tag in children:
+                waiting.append(child)
+            elif child.tag in ("dynamics", "joint_properties") and element.tag == "joint":
+                _audit_friction(child, complaints)
+            elif child.tag not in NO_DYNAMICS:
+                complaints.add(f"<{child.tag}> in <{element.tag}> is ignored", child)
+
+
+def _audit_friction(element: Element, complaints: Complaints) -> None:
     for name in element.attributes:
-        if name not in attributes and not name.startswith("xmlns"):
-            complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element.line)
-    for child in element.children:
-        if child.tag in children:
-            _audit(child, complaints)
-        elif child.tag == "dynamics" and element.tag == "joint":
-            for name in child.attributes:
-                if name not in ("damping", "friction") or child.number(name) != 0.0:
-                    complaints.add(f"joint {name} (<dynamics>) is ignored", child.line)
-        elif child.tag not in NO_DYNAMICS:
-            complaints.add(f"<{child.tag}> in <{element.tag}> is ignored", child.line)
+        if name not in ("damping", "friction") or element.number(name) != 0.0:
+            complaints.add(f"joint {name} (<{element.tag}>) is ignored", element)
 
 
-def _by_name(elements: list[Element]) -> dict[str, Element]:
+def by_name(elements: list[Element]) -> dict[str, Element]:
     named: dict[str, Element] = {}
     for element in elements:
         name = element.text("name")
@@ -122,12 +188,10 @@ def _by_name(elements: list[Element]) -> dict[str, Element]:
     return named
 
 
-def _check_tree(links: dict[str, Element], joints: dict[str, Element]) -> str:
-    """The root link; an error where links and joints are not one tree."""
-    if not links:
-        raise ModelError("the description has no <link>")
+def _check_tree(links: dict[str, Element], joints: dict[str, Element]):
+    """Who carries whom, and the root link; an error where links and joints are not one tree."""
     parent_of: dict[str, str] = {}
-    carried_by: dict[str, str] = {}
+    carrier: dict[str, str] = {}
     for name, joint in joints.items():
         ends = [joint.required(end) for end in ("parent", "child")]
         for end in ends:
@@ -136,13 +200,14 @@ def _check_tree(links: dict[str, Element], joints: dict[str, Element]) -> str:
         parent, child = (end.text("link") for end in ends)
         if child in parent_of:
             raise joint.error(
-                f"link '{child}' is the child of two joints, '{carried_by[child]}' and '{name}': "
-                "URDF describes trees; a loop needs ModelBuilder.add_loop"
+                f"link '{child}' is the child of two joints, '{carrier[child]}' and '{name}': "
+                "the joints of a URDF form a tree; write the second one as "
+                f'<loop name="{name}" type="...">'
             )
-        parent_of[child], carried_by[child] = parent, name
+        parent_of[child], carrier[child] = parent, name
     roots = [name for name in links if name not in parent_of]
     if len(roots) > 1:
-        raise ModelError(f"several root links: {', '.join(roots)}; join them to one tree")
+        raise ModelError(f"several root links: {', '.join(roots[:8])}; join them to one tree")
     rooted = set(roots)
     for name in links:
         path: dict[str, None] = {}
@@ -150,93 +215,138 @@ def _check_tree(links: dict[str, Element], joints: dict[str, Element]) -> str:
         while here not in rooted:
             if here in path:
                 cycle = list(path)[list(path).index(here) :]
-                raise ModelError(f"joints form a cycle of links: {', '.join(cycle[::-1])}")
+                raise joints[carrier[here]].error(
+                    f"joints form a cycle of links: {', '.join(cycle[::-1])}; write one of them "
+                    'as <loop type="...">'
+                )
             path[here] = None
             here = parent_of[here]
         rooted.update(path)
-    return roots[0]
+    return carrier, roots[0]
 
 
-def _add_links(b: ModelBuilder, links, root: str, base: str, complaints: _Complaints) -> None:
-    for name, link in links.items():
+def describe(
+    tree: Tree,
+    base: str | None,
+    complaints: Complaints,
+    *,
+    closures: Sequence[Closure] = (),
+    kinds: Mapping[str, str] | None = None,
+    flags: Mapping[str, bool] | None = None,
+) -> Description:
+    """A builder with the tree and all its loops.
+
+    `closures`, `kinds` and `flags` come from a file beside the URDF: further loops, joints of
+    another kind, and joints that are independent or not.
+    """
+    base = base or "fixed"
+    if base not in ("fixed", "free"):
+        raise InputError(f"base is 'fixed' or 'free', not {base!r}")
+    b = ModelBuilder(tree.robot.text("name", "robot"))
+    _add_links(b, tree, base, complaints)
+    if tree.root != "world":
+        b.add_joint("root_joint", base, "world", tree.root)
+    couplings, actuators = read_transmissions(tree, complaints)
+    closures = [*read_closures(tree, complaints), *couplings, *closures]
+    touched = {name for closure in closures for name in closure.joints}
+    for name, joint in tree.joints.items():
+        independent = (flags or {}).get(name)
+        if "independent" in joint.attributes:
+            independent = _independent(name, joint, touched, complaints)
+        _add_joint(b, name, joint, (kinds or {}).get(name), independent)
+    for closure in closures:
+        closure.add_to(b)
+    armature = add_actuators(b, tree, actuators, complaints)
+    return Description(b, complaints, tree.robot.source, armature=armature)
+
+
+def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints) -> None:
+    masses, moments = {}, {}
+    for name, link in tree.links.items():
         inertial = link.child("inertial")
         if name == "world":
-            if name != root or base != "fixed" or inertial is not None:
+            if name != tree.root or base != "fixed" or inertial is not None:
                 raise link.error("only a fixed root link without inertia may be called 'world'")
             continue
-        if inertial is None:
-            b.add_body(name)
-            continue
-        mass, com, inertia = _inertial(inertial)
-        physical = True
-        try:
-            check_inertia(name, mass, com, inertia, physical=True)
-        except ModelError as error:
-            try:
-                check_inertia(name, mass, com, inertia, physical=False)
-            except ModelError as worse:
-                raise inertial.error(str(worse)) from None
-            complaints.add(str(error).split(";")[0], inertial.line)
-            physical = False
-        b.add_body(name, mass, com, inertia, physical=physical)
+        mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+        if inertial is not None:
+            mass, com, inertia = _inertial(name, inertial, complaints)
+        masses[name], moments[name] = mass, float(np.abs(inertia).max())
+        add_body(b, name, mass, com, inertia, inertial or link, complaints)
+    edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
+    name_massless_leaves(masses, moments, edges, tree.links, complaints)
 
 
-def _inertial(inertial: Element):
+def _inertial(name: str, inertial: Element, complaints: Complaints):
     """Mass, centre of mass, and inertia about it in the axes of the link."""
-    com, R = _origin(inertial)
-    inertia = inertial.required("inertia")
-    six = [inertia.number(k, "0") for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    com, R = origin(inertial)
     mass = inertial.required("mass").number("value")
+    inertia = inertial.child("inertia")
+    if inertia is None:
+        if mass:
+            complaints.add(
+                f"link '{name}' has a mass but no <inertia>: a point mass is used", inertial
+            )
+        return mass, com, np.zeros((3, 3))
+    six = [inertia.number(k, "0") for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
     return mass, com, R @ inertia_matrix("", six) @ R.T
 
 
-def _origin(element: Element):
-    origin = element.child("origin")
-    if origin is None:
+def origin(element: Element, tag: str = "origin"):
+    """The position and the rotation matrix that an <origin> gives, or none at all."""
+    found = element.child(tag)
+    if found is None:
         return np.zeros(3), np.eye(3)
-    return origin.numbers("xyz", 3, "0 0 0"), rpy_matrix(*origin.numbers("rpy", 3, "0 0 0"))
+    return found.numbers("xyz", 3, "0 0 0"), rpy_matrix(*found.numbers("rpy", 3, "0 0 0"))
 
 
-def _add_joint(b: ModelBuilder, name: str, joint: Element) -> None:
-    kind = joint.text("type")
-    if kind not in KINDS:
-        raise joint.error(f"joint '{name}': {unknown('joint type', kind, KINDS)}")
+def _independent(name: str, joint: Element, touched: set[str], complaints) -> bool | None:
+    """What `independent=` asks for; it means something only where a loop involves the joint."""
+    text = joint.text("independent").lower()
+    if text not in ("true", "false", "1", "0"):
+        raise joint.error(f"joint '{name}': independent=\"{text}\" is neither true nor false")
+    wanted = text in ("true", "1")
+    if name in touched:
+        return wanted
+    if not wanted:
+        complaints.add(
+            'independent="false" is ignored: no loop or coupling determines the joint', joint
+        )
+    return None
+
+
+def _add_joint(
+    b: ModelBuilder, name: str, joint: Element, kind: str | None, independent: bool | None
+) -> None:
+    given = joint.text("type")
+    if given not in KINDS:
+        raise joint.error(f"joint '{name}': {unknown('joint type', given, KINDS)}")
     parent, child = (joint.required(end).text("link") for end in ("parent", "child"))
-    xyz, R = _origin(joint)
+    xyz, R = origin(joint)
     axis = joint.child("axis")
-    b.add_joint(
-        name,
-        KINDS[kind],
-        parent,
-        child,
-        xyz=xyz,
-        R=R,
-        axis=(1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, "1 0 0"),
-        **_limits(joint, kind),
-    )
-
-
-def _add_mimic(b: ModelBuilder, name: str, joint: Element, joints, complaints) -> None:
-    mimic = joint.child("mimic")
-    if mimic is None:
-        return
-    leader = mimic.text("joint")
-    if leader not in joints:
-        raise mimic.error(f"joint '{name}': {unknown('joint', leader, joints)}")
-    if joint.text("type") == "fixed":
-        complaints.add("<mimic> in a fixed <joint> is ignored", mimic.line)
-        return
-    ratios = {leader: mimic.number("multiplier", "1")}
-    b.add_coupling(f"{name}_mimic", name, ratios=ratios, offset=mimic.number("offset", "0"))
+    try:
+        b.add_joint(
+            name,
+            kind or KINDS[given],
+            parent,
+            child,
+            xyz=xyz,
+            R=R,
+            axis=(1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, "1 0 0"),
+            independent=independent,
+            **({} if kind else _limits(joint, given)),
+        )
+    except ModelError as error:
+        raise joint.error(f"joint '{name}': {error}") from None
 
 
 def _limits(joint: Element, kind: str) -> dict[str, float]:
-    """The limits that are given; lower and upper default to 0 where URDF says so."""
+    """The limits that are given; of lower and upper, one alone makes the other zero."""
     limit = joint.child("limit")
     if limit is None or kind in ("fixed", "floating", "planar"):
         return {}
     names = {"velocity": "velocity_limit", "effort": "effort_limit"}
     found = {arg: limit.number(name) for name, arg in names.items() if name in limit.attributes}
-    if kind != "continuous":
+    if kind != "continuous" and {"lower", "upper"} & set(limit.attributes):
         found |= {name: limit.number(name, "0") for name in ("lower", "upper")}
     return found

@@ -1,0 +1,53 @@
+"""Closing loops in straight-line code: Newton on the dependent joints, the independent ones held.
+
+    x_d <- x_d - K_d⁻¹ φ(x)
+
+one traced step in a loop node, until converged, each state of a batch for itself. Steps are limited
+to half a radian or metre a joint, so that a poor guess does not leap to another branch. For a guess
+that is far off, singular, or has no independent joints to hold, `Model.assemble` tries harder.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..assembly import residual
+from ..compiler import iterate
+from ..linalg import solve_general
+
+LIMIT = 0.5
+
+
+def assemble(model, q, tolerance=1e-12, count=50):
+    """(q, gap): the configuration closed near q, and the largest residual left, in m or rad."""
+    parts, gap = [], 0.0
+    for cluster in model.clusters:
+        x = q[cluster.q]
+        if cluster.embedding.implicit:
+            x, left, _ = iterate(
+                lambda x, joint=cluster.embedding: newton_step(joint, x), x,
+                count=count, tolerance=tolerance,
+            )  # fmt: skip
+            for i in range(left.shape[0]):
+                gap = np.maximum(gap, np.abs(left[i]))
+        parts.append(x)
+    return np.concatenate(parts), gap
+
+
+def newton_step(joint, x):
+    """The next positions of an implicit cluster and the residual at the present ones."""
+    positions = joint.positions(x)
+    phi = residual(joint.loops, positions)
+    K, _ = joint.constraint(positions, None)
+    kept = list(joint.kept)
+    move = -solve_general(K[kept][:, list(joint.dependent)], phi[kept], joint.order)
+    size = np.abs(move[0])
+    for i in range(1, len(kept)):
+        size = np.maximum(size, np.abs(move[i]))
+    move = move * (LIMIT / np.maximum(size, LIMIT))
+    step = joint.split(joint._scatter(move, np.zeros(joint.nv)))
+    moved = [
+        body.joint.motion.integrate(positions[body.index], step[body.index])
+        for body in joint.bodies
+    ]
+    return np.concatenate(moved), phi

@@ -1,0 +1,149 @@
+"""Algorithms compiled for one robot: `compile`, `count_operations`, `casadi_function`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+
+from . import compiler
+from .algorithms import EXACT_METHODS
+from .errors import InputError, unknown
+from .fingerprint import fingerprint
+from .model import Model
+from .parameters import NAMES, parameter_values, with_parameters
+
+
+def compile(
+    fn: Callable,
+    model: Model,
+    *,
+    dtype: str = "float64",
+    target: str = "cpu",
+    inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    lanes: int | None = None,
+    **options,
+) -> compiler.CompiledFunction:
+    """Machine code of `fn(model, ...)` for this model.
+
+    `fn` is a public algorithm or a function of your own in the same dialect. Its array arguments
+    are those without a default; `inputs` names them where you want others (`f_ext`, or `v` of
+    `kinematics`). Arguments called q, v, a, tau, f_ext, torques have known shapes; give `shapes`
+    for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become further
+    inputs, in the order given, so that one compilation serves every value. `options` go to `fn` as
+    they are: `frames=...`, `method=...`, where "auto" takes the cheapest exact method for this
+    robot.
+    """
+    if target != "cpu":
+        raise InputError(unknown("target", target, ["cpu"]))
+    problem = _Problem(fn, model, inputs, parameters, shapes, options)
+    return compiler.compile_function(
+        problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name, lanes=lanes,
+        key=problem.key,
+    )  # fmt: skip
+
+
+def count_operations(fn: Callable, model: Model, **options) -> compiler.OperationCount:
+    """Additions, multiplications, divisions, trigonometric calls of one evaluation; options as in
+    `compile`."""
+    problem = _Problem.from_options(fn, model, options)
+    return compiler.count_operations(problem, problem.shapes)
+
+
+def casadi_function(fn: Callable, model: Model, **options):
+    """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
+    problem = _Problem.from_options(fn, model, options)
+    return compiler.casadi_function(problem, problem.shapes, name=problem.name)
+
+
+class _Problem:
+    """A function of arrays alone: `fn` with its model and options filled in."""
+
+    def __init__(self, fn, model, inputs, parameters, shapes, options):
+        if not callable(fn):
+            raise InputError(f"compile needs a function fn(model, ...), not {fn!r}")
+        if not isinstance(model, Model):
+            raise InputError(f"compile needs a Model, not {type(model).__name__}")
+        self.fn, self.model = fn, model
+        self.name = getattr(fn, "__name__", "f")
+        if options.get("method") == "auto":
+            options = {
+                **options,
+                "method": _cheapest(fn, model, inputs, parameters, shapes, options),
+            }
+        self.options = options
+        self.state_names = list(inputs) if inputs is not None else _array_arguments(fn, options)
+        for name in parameters:
+            if name not in NAMES:
+                raise InputError(unknown("parameter", name, NAMES))
+        self.parameters = list(parameters)
+        known = _known_shapes(model) | {k: tuple(s) for k, s in (shapes or {}).items()}
+        missing = [n for n in self.state_names if n not in known]
+        if missing:
+            raise InputError(
+                f"the shape of argument '{missing[0]}' of '{self.name}' is not known: give "
+                f"shapes={{'{missing[0]}': (n,)}}, or a value as an option"
+            )
+        self.names = self.state_names + self.parameters
+        self.shapes = [known[n] for n in self.state_names]
+        self.shapes += [parameter_values(model, n).shape for n in self.parameters]
+        self.__name__ = self.name
+        self.__doc__ = fn.__doc__
+
+    @classmethod
+    def from_options(cls, fn, model, options):
+        options = dict(options)
+        chosen = [
+            options.pop(n, d) for n, d in (("inputs", None), ("parameters", ()), ("shapes", None))
+        ]
+        return cls(fn, model, *chosen, options)
+
+    @functools.cached_property
+    def key(self) -> str | None:
+        """What the cache may know this problem by."""
+        parts = (self.fn, self.model, self.names, self.parameters, self.options)
+        return fingerprint(*parts)
+
+    def __call__(self, *arrays):
+        state, rest = arrays[: len(self.state_names)], arrays[len(self.state_names) :]
+        model = self.model
+        if rest:
+            model = with_parameters(model, dict(zip(self.parameters, rest, strict=True)))
+        arguments = dict(zip(self.state_names, state, strict=True))
+        out = self.fn(model, **arguments, **self.options)
+        return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
+
+
+def _array_arguments(fn: Callable, options: Mapping) -> list[str]:
+    """The parameters of `fn` after the model that have no default and are not given as options."""
+    parameters = list(inspect.signature(fn).parameters.values())[1:]
+    return [
+        p.name
+        for p in parameters
+        if p.default is inspect.Parameter.empty
+        and p.name not in options
+        and p.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+
+
+def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    nv = (model.nv,)
+    return {
+        "q": (model.nq,), "v": nv, "a": nv, "tau": nv,
+        "f_ext": (len(model.bodies), 6), "torques": (model.nv_span,),
+    }  # fmt: skip
+
+
+def _cheapest(fn, model, inputs, parameters, shapes, options) -> str:
+    """The exact method with the fewest operations on this robot."""
+    methods = EXACT_METHODS.get(fn)
+    if methods is None:
+        known = ", ".join(f.__name__ for f in EXACT_METHODS)
+        raise InputError(f"method='auto' needs one of {known}, not {getattr(fn, '__name__', fn)!r}")
+    counts = {}
+    for method in methods:
+        problem = _Problem(fn, model, inputs, parameters, shapes, {**options, "method": method})
+        counts[method] = compiler.count_operations(problem, problem.shapes).total
+    return min(counts, key=counts.get)

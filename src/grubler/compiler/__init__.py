@@ -1,0 +1,122 @@
+"""The compiler: a plain NumPy function in, machine code for SIMD lanes out.
+
+trace      the function run once on symbols            trace.py
+tape       its instructions in SSA form, with loops    tape.py, scalar.py
+passes     fewer operations, short-lived values        passes.py
+lower      LLVM IR, one emitter for every target       lower.py, elementary.py, batch.py
+target     machine code for the host, cached on disk   cpu.py, program.py, cache.py
+call       NumPy arrays in and out                     function.py, arguments.py, native.py
+export     C99, object files                           export.py, c_code.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import symbolic
+from ..errors import InputError, unknown
+from . import cpu
+from .errors import DialectError
+from .export import export
+from .function import CompiledFunction
+from .passes import simplify
+from .program import Program
+from .tape import OperationCount, Tape, count, evaluate
+from .trace import checked_shapes, iterate, name_of, trace
+
+__all__ = [
+    "CompiledFunction",
+    "DialectError",
+    "OperationCount",
+    "Tape",
+    "casadi_function",
+    "compile_function",
+    "compile_loop",
+    "count_operations",
+    "evaluate",
+    "export",
+    "iterate",
+    "trace",
+]
+
+
+def compile_function(
+    fn: Callable,
+    shapes: Sequence,
+    *,
+    names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    dtype: str = "float64",
+    name: str | None = None,
+    lanes: int | None = None,
+    key: str | None = None,
+) -> CompiledFunction:
+    """Machine code for a NumPy function of arguments with the given shapes.
+
+    `fn` is run once on symbols (design: the dialect). `lanes` is the number of states that go
+    through a batch's instructions together, by default what fills the processor's registers.
+    `key` stands for everything that `fn` depends on besides this package's sources and the
+    shapes: where the cache knows it, `fn` is not run at all.
+    """
+    checked = _dtype(dtype)
+    host_lanes = cpu.host().lanes(checked.name)
+    lanes = host_lanes if lanes is None else lanes
+    if not isinstance(lanes, (int, np.integer)) or lanes not in (1, 2, 4, 8, 16, 32):
+        raise InputError(f"lanes is {lanes!r}: give 1, 2, 4, 8, 16 or 32 ({host_lanes} fit here)")
+    program = Program(fn, shapes, names=names, output_names=output_names, dtype=checked, key=key)
+    return CompiledFunction(program, name or name_of(fn).replace("<lambda>", "f"), int(lanes))
+
+
+def compile_loop(
+    step: Callable,
+    shapes: Sequence,
+    *,
+    count: int = 50,
+    tolerance: float | None = None,
+    **options,
+) -> CompiledFunction:
+    """Machine code that repeats a step: `x, residual, steps = compiled(x, *parameters)`.
+
+    With `tolerance`, `step(x, *parameters) -> (x_next, residual)` is repeated until the largest
+    |residual| is within it, at most `count` times, each state for itself; without, `step` returns
+    x_next alone and is repeated `count` times, and the result is x alone.
+    """
+
+    def loop(x, *parameters):
+        return iterate(step, x, *parameters, count=count, tolerance=tolerance)
+
+    options.setdefault("name", name_of(step))
+    if tolerance is not None:
+        options.setdefault("output_names", ("x", "residual", "steps"))
+    if options.get("key") is not None:
+        options["key"] = f"{options['key']} loop {count} {tolerance!r}"
+    return compile_function(loop, shapes, **options)
+
+
+def count_operations(fn: Callable, shapes: Sequence) -> OperationCount:
+    """The arithmetic of one evaluation after simplification: the measure of the papers' tables."""
+    return count(simplify(trace(fn, shapes)))
+
+
+def casadi_function(fn: Callable, shapes: Sequence, *, name: str | None = None):
+    """The CasADi Function of a NumPy function, for CasADi's solvers and their users."""
+    shapes = checked_shapes(shapes)
+    tape = trace(fn, shapes)  # for its errors: they name the rule and the line
+    if tape.loops:
+        raise DialectError(
+            f"'{name_of(fn)}' contains a loop over values, which a CasADi Function cannot hold: "
+            "hand CasADi one step of it"
+        )
+    return symbolic.trace(fn, shapes, name or name_of(fn).replace("<lambda>", "f"))
+
+
+def _dtype(dtype) -> np.dtype:
+    try:
+        checked = np.dtype(dtype)
+    except TypeError:
+        checked = None
+    if checked is None or checked.name not in ("float64", "float32") or not checked.isnative:
+        raise InputError(unknown("dtype", dtype, ["float64", "float32"]))
+    return checked

@@ -1,0 +1,201 @@
+"""A tape as plain C99: one function and a header, depending on math.h alone."""
+
+from __future__ import annotations
+
+import re
+
+from .tape import Array, Loop, Tape
+
+_TYPE = {"float64": "double", "float32": "float"}
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "lt": "<",
+    "le": "<=",
+    "eq": "==",
+    "ne": "!=",
+}
+_FUSED = {
+    "fma": "{0}*{1} + {2}",
+    "fms": "{0}*{1} - {2}",
+    "fnma": "{2} - {0}*{1}",
+    "fnms": "-({0}*{1}) - {2}",
+}
+_CONDITIONS = {"lt", "le", "eq", "ne", "not", "and", "or"}
+_MATH = (
+    "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "expm1", "log1p",
+    "pow", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "hypot", "fmod", "fabs",
+    "floor", "ceil", "copysign",
+)  # fmt: skip
+
+_HELPERS = """
+/* NaN passes through, unlike C's fmin and fmax. */
+static inline TYPE grubler_min(TYPE a, TYPE b) {{ return a != a || a < b ? a : b; }}
+static inline TYPE grubler_max(TYPE a, TYPE b) {{ return a != a || a > b ? a : b; }}
+static inline TYPE grubler_sign(TYPE a) {{ return a > 0 ? (TYPE)1 : a < 0 ? (TYPE)-1 : a; }}
+""".replace("{{", "{").replace("}}", "}")
+
+
+class _Printer:
+    """Writes the body of the function, one line an instruction."""
+
+    def __init__(self, dtype: str):
+        self.type = _TYPE[dtype]
+        self.suffix = "f" if dtype == "float32" else ""
+        self.lines: list[str] = []
+        self._prefixes = 0
+
+    def number(self, value: float) -> str:
+        if value != value:
+            return "NAN"
+        if value in (float("inf"), float("-inf")):
+            return "INFINITY" if value > 0 else "(-INFINITY)"
+        text = repr(float(value)) + self.suffix
+        return f"({text})" if text.startswith("-") else text
+
+    def tape(self, tape: Tape, read, indent: str) -> list[list[str]]:
+        """Print the instructions; the names of the outputs' values."""
+        self._prefixes += 1
+        prefix = "s" if self._prefixes == 1 else f"s{self._prefixes}_"
+        names: list = []
+        for k, instruction in enumerate(tape.instructions):
+            op = instruction[0]
+            if op == "const":
+                names.append(self.number(instruction[1]))
+            elif op == "input":
+                names.append(read(instruction[1], instruction[2]))
+            elif op == "loop":
+                start = [names[a] for a in instruction[2:]]
+                names.append(self.loop(tape.loops[instruction[1]], start, f"{prefix}{k}", indent))
+            elif op == "result":
+                names.append(names[instruction[1]][instruction[2]])
+            else:
+                text = self.expression(op, [names[a] for a in instruction[1:]])
+                self.lines.append(f"{indent}const {self.type} {prefix}{k} = {text};")
+                names.append(f"{prefix}{k}")
+        return [[names[v] for v in values] for values in tape.results]
+
+    def expression(self, op: str, names: list[str]) -> str:
+        if op in _INFIX:
+            text = f"{names[0]} {_INFIX[op]} {names[1]}"
+        elif op in _FUSED:
+            text = _FUSED[op].format(*names)
+        elif op == "neg":
+            text = f"-{names[0]}"
+        elif op == "not":
+            text = f"{names[0]} == 0"
+        elif op in ("and", "or"):
+            text = f"{names[0]} != 0 {'&&' if op == 'and' else '||'} {names[1]} != 0"
+        elif op == "select":
+            text = f"{names[0]} != 0 ? {names[1]} : {names[2]}"
+        elif op == "if_else_zero":
+            text = f"{names[0]} != 0 ? {names[1]} : 0"
+        elif op in ("fmin", "fmax", "sign"):
+            text = f"grubler_{op.removeprefix('f')}({', '.join(names)})"
+        elif op in _MATH:
+            text = f"{op}{self.suffix}({', '.join(names)})"
+        else:
+            raise AssertionError(f"operation '{op}' reached the C printer: simplify the tape first")
+        return f"({self.type})({text})" if op in _CONDITIONS else text
+
+    def loop(self, loop: Loop, start: list[str], name: str, indent: str) -> list[str]:
+        """A loop over arrays x (state), r (residual) and a step counter."""
+        n, r = loop.state_size, loop.residual_size
+        out = self.lines.append
+        out(f"{indent}{self.type} {name}_x[{max(n, 1)}], {name}_r[{max(r, 1)}];")
+        out(f"{indent}long {name}_k = 0;")
+        for i in range(n):
+            out(f"{indent}{name}_x[{i}] = {start[i]};")
+        out(f"{indent}(void){name}_r;")
+        limit = f"{name}_k < {loop.count}L" if loop.tolerance is None else ""
+        out(f"{indent}for (; {limit}; ++{name}_k) {{")
+        inner = indent + "  "
+        arguments, rest = [[f"{name}_x[{i}]" for i in range(n)]], start[n:]
+        for array in loop.step.inputs[1:]:
+            arguments.append(rest[: array.size])
+            rest = rest[array.size :]
+        # The state is read before it is written: results are values of this iteration.
+        outputs = self.tape(loop.step, lambda a, e: arguments[a][e], inner)
+        if loop.tolerance is not None:
+            self._leave_when_converged(loop, outputs[1], name, inner)
+        for i, value in enumerate(outputs[0]):
+            out(f"{inner}const {self.type} {name}_n{i} = {value};")
+        for i in range(n):
+            out(f"{inner}{name}_x[{i}] = {name}_n{i};")
+        out(f"{indent}}}")
+        results = [f"{name}_x[{i}]" for i in range(n)] + [f"{name}_r[{i}]" for i in range(r)]
+        return [*results, f"(({self.type}){name}_k)"]
+
+    def _leave_when_converged(self, loop: Loop, residual: list[str], name: str, inner: str) -> None:
+        for i, value in enumerate(residual):
+            self.lines.append(f"{inner}{name}_r[{i}] = {value};")
+        tolerance = self.number(loop.tolerance)
+        tests = [f"fabs{self.suffix}({name}_r[{i}]) > {tolerance}" for i in range(len(residual))]
+        beyond = " || ".join(tests) or "0"
+        self.lines.append(f"{inner}if (!({beyond}) || {name}_k == {loop.count}L) break;")
+
+
+def _prototype(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str) -> str:
+    kind = _TYPE[dtype]
+    parameters = [f"const {kind} *restrict {c_name(a.name)}" for a in tape.inputs]
+    parameters += [f"{kind} *restrict {c_name(a.name)}" for a in outputs]
+    return f"void {name}({', '.join(parameters)})"
+
+
+def c_name(name: str) -> str:
+    """A valid C identifier for an array's name, apart from the s1, s2, ... of the values."""
+    cleaned = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    taken = re.match(r"$|[0-9]|s[0-9]|grubler_", cleaned) or cleaned in _KEYWORDS
+    return f"a_{cleaned}" if taken else cleaned
+
+
+_KEYWORDS = {
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
+    "unsigned", "void", "volatile", "while", "NAN", "INFINITY", *_MATH,
+}  # fmt: skip
+
+
+def header(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str, note: str) -> str:
+    """The header of the function, for C and C++."""
+    guard = f"GRUBLER_{name.upper()}_H"
+    sizes = [
+        f" *   {c_name(a.name)}: {a.size} numbers, shape {a.shape}, row by row"
+        for a in (*tape.inputs, *outputs)
+    ]
+    prototype = _prototype(name, tape, outputs, dtype).replace("*restrict ", "*")
+    return "\n".join(
+        [
+            f"/* {note}", *sizes,
+            " * The arrays must not overlap. Angles in rad, SI units. */",
+            f"#ifndef {guard}", f"#define {guard}",
+            "#ifdef __cplusplus", 'extern "C" {', "#endif",
+            f"{prototype};",
+            "#ifdef __cplusplus", "}", "#endif", "#endif", "",
+        ]
+    )  # fmt: skip
+
+
+def source(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str) -> str:
+    """The C99 source of the function."""
+    printer = _Printer(dtype)
+    pointers = [c_name(a.name) for a in tape.inputs]
+    values = printer.tape(tape, lambda a, e: f"{pointers[a]}[{e}]", "  ")
+    for array, names in zip(outputs, values):
+        target = c_name(array.name)
+        printer.lines += [f"  {target}[{i}] = {value};" for i, value in enumerate(names)]
+    unused = [f"  (void){c_name(a.name)};" for a in tape.inputs]
+    return "\n".join(
+        [
+            f'#include "{name}.h"', "#include <math.h>", "",
+            _HELPERS.replace("TYPE", _TYPE[dtype]),
+            _prototype(name, tape, outputs, dtype) + " {",
+            *unused,
+            *printer.lines,
+            "}",
+            "",
+        ]
+    )  # fmt: skip

@@ -1,0 +1,388 @@
+"""From a tape to LLVM IR text: one emitter for every target.
+
+Each value of the tape is a vector of `lanes` numbers, one lane a state of the batch; with one
+lane it is a scalar. The function written here,
+
+    define void @core(ptr in0, ptr in1, ..., ptr out0, ...)
+
+reads element k of an argument at `in[k * lanes]` and writes alike, so that addresses are constants
+that fold into instructions. Multiply-adds are explicit and nothing else may be fused or
+reordered: a state gives the same bits alone, in any lane, on any thread.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+from . import elementary
+from .elementary import literal
+from .tape import Loop, Tape
+
+# Code generation is superlinear in the length of a basic block: cut the line.
+BLOCK = 512
+
+SCALAR = {"float64": "double", "float32": "float"}
+_SUFFIX = {"float64": "f64", "float32": "f32"}
+_BYTES = {"float64": 8, "float32": 4}
+
+_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_INTRINSIC = {
+    "sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil",
+    "fmin": "minimum", "fmax": "maximum", "copysign": "copysign",
+}  # fmt: skip
+_OWN = {
+    "atan2": elementary.arctangent2,
+    "asin": elementary.arcsine,
+    "acos": elementary.arccosine,
+}
+_COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+
+
+class Emitter:
+    """Writes instructions line by line; every method returns the name of what it computed."""
+
+    def __init__(self, dtype: str, lanes: int):
+        self.dtype, self.lanes = dtype, lanes
+        self.scalar = SCALAR[dtype]
+        self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
+        self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        suffix = _SUFFIX[dtype]
+        self.suffix = suffix if lanes == 1 else f"v{lanes}{suffix}"
+        self.lines: list[str] = []
+        self.declared: dict[str, str] = {}
+        self.library: set[str] = set()
+        self.label = "entry"
+        self._names = itertools.count(1)  # shared with `widened`
+        self._labels = self._in_block = 0
+
+    def widened(self, lanes: int) -> Emitter:
+        """An emitter into the same lines, of vectors of another number of lanes."""
+        other = copy.copy(self)
+        other.lanes = lanes
+        other.type, other.mask = f"<{lanes} x {self.scalar}>", f"<{lanes} x i1>"
+        other.suffix = f"v{lanes}{_SUFFIX[self.dtype]}"
+        return other
+
+    def name(self) -> str:
+        return f"%v{next(self._names)}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def define(self, text: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        self._in_block += 1
+        return name
+
+    def new_label(self, stem: str) -> str:
+        self._labels += 1
+        return f"{stem}{self._labels}"
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label, self._in_block = label, 0
+
+    def cut(self) -> None:
+        """Begin a new basic block where the current one has grown long."""
+        if self._in_block >= BLOCK:
+            label = self.new_label("b")
+            self.line(f"br label %{label}")
+            self.start_block(label)
+
+    # --- arithmetic on vectors ---
+
+    def number(self, value: float) -> str:
+        text = literal(value, self.dtype)
+        return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
+
+    def binary(self, op: str, a: str, b: str) -> str:
+        return self.define(f"{op} {self.type} {a}, {b}")
+
+    def unary(self, op: str, a: str) -> str:
+        return self.define(f"{op} {self.type} {a}")
+
+    def call(self, name: str, *arguments: str) -> str:
+        intrinsic = f"@llvm.{name}.{self.suffix}"
+        types = ", ".join([self.type] * len(arguments))
+        self.declared[intrinsic] = f"declare {self.type} {intrinsic}({types})"
+        listed = ", ".join(f"{self.type} {a}" for a in arguments)
+        return self.define(f"call {self.type} {intrinsic}({listed})")
+
+    def call_library(self, name: str, *arguments: str) -> str:
+        self.library.add(name)
+        listed = ", ".join(f"{self.type} {a}" for a in arguments)
+        return self.define(f"call {self.type} @lanes_{name}({listed})")
+
+    def compare(self, predicate: str, a: str, b: str) -> str:
+        return self.define(f"fcmp {predicate} {self.type} {a}, {b}")
+
+    def logical(self, op: str, a: str, b: str) -> str:
+        return self.define(f"{op} {self.mask} {a}, {b}")
+
+    def true(self) -> str:
+        return "true" if self.lanes == 1 else "splat (i1 true)"
+
+    def select(self, mask: str, a: str, b: str) -> str:
+        return self.define(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
+
+    def any(self, mask: str) -> str:
+        """One bit: whether any lane is set."""
+        if self.lanes == 1:
+            return mask
+        bits = self.define(f"bitcast {self.mask} {mask} to i{self.lanes}")
+        return self.define(f"icmp ne i{self.lanes} {bits}, 0")
+
+    # --- memory ---
+
+    def load(self, pointer: str, element: int) -> str:
+        return self.define(f"load {self.type}, ptr {self._at(pointer, element)}, {self._align()}")
+
+    def store(self, value: str, pointer: str, element: int) -> None:
+        self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
+
+    def _at(self, pointer: str, element: int) -> str:
+        if element == 0:
+            return pointer
+        return self.define(
+            f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {element * self.lanes}"
+        )
+
+    def _align(self) -> str:
+        # With several lanes the arrays are our own scratch, aligned to whole vectors.
+        return f"align {_BYTES[self.dtype] * self.lanes}"
+
+
+class _Line:
+    """The values of one tape while it is being emitted."""
+
+    def __init__(self, e: Emitter, tape: Tape, read, write=None):
+        self.e, self.tape, self.read, self.write = e, tape, read, write
+        self.names: list = []
+        self.masks: dict[int, str] = {}
+        self.pairs: dict[int, tuple[str, str]] = {}
+        self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
+        self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
+        self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
+
+    def emit(self) -> list[list[str]]:
+        """Emit every instruction; the names of the outputs' values."""
+        places = self._places() if self.write else {}
+        for k, instruction in enumerate(self.tape.instructions):
+            self.e.cut()
+            self.names.append(self._instruction(instruction))
+            for output, element in places.get(k, ()):  # at once: the register is free again
+                self.write(self._value(k), output, element)
+        if self.write:
+            return []
+        return [[self._value(v) for v in values] for values in self.tape.results]
+
+    def _places(self) -> dict[int, list[tuple[int, int]]]:
+        """Where each value that is returned goes."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for output, values in enumerate(self.tape.results):
+            for element, k in enumerate(values):
+                places.setdefault(k, []).append((output, element))
+        return places
+
+    def _value(self, k: int) -> str:
+        """The name of a value; a comparison becomes a number only where one is asked for."""
+        name = self.names[k]
+        if name is None:
+            name = self.e.select(self.masks[k], self.e.number(1.0), self.e.number(0.0))
+            self.names[k] = name
+        return name
+
+    def _mask(self, k: int) -> str:
+        mask = self.masks.get(k)
+        if mask is None:
+            mask = self.masks[k] = self.e.compare("une", self.names[k], self.e.number(0.0))
+        return mask
+
+    def _instruction(self, instruction):
+        e, op = self.e, instruction[0]
+        if op == "const":
+            return e.number(instruction[1])
+        if op == "input":
+            return self.read(instruction[1], instruction[2])
+        if op == "loop":
+            start = [self._value(a) for a in instruction[2:]]
+            return _emit_loop(e, self.tape.loops[instruction[1]], start)
+        if op == "result":
+            return self.names[instruction[1]][instruction[2]]
+        if op in ("select", "if_else_zero"):
+            values = [self._value(a) for a in instruction[2:]]
+            return e.select(
+                self._mask(instruction[1]), *values, *[e.number(0.0)][len(values) - 1 :]
+            )
+        if op in ("not", "and", "or"):
+            masks = [self._mask(a) for a in instruction[1:]]
+            mask = e.logical("xor", masks[0], e.true()) if op == "not" else e.logical(op, *masks)
+            self.masks[len(self.names)] = mask
+            return None
+        if op in _COMPARE:
+            a, b = (self._value(k) for k in instruction[1:])
+            self.masks[len(self.names)] = e.compare(_COMPARE[op], a, b)
+            return None
+        if op in ("sin", "cos", "tan"):
+            return self._trigonometric(op, instruction[1])
+        return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
+
+    def _trigonometric(self, op: str, k: int) -> str:
+        tangent = op == "tan"
+        if k in self.waiting and not tangent:
+            memory, place = self.waiting[k]
+            return self.e.load(memory[op == "cos"], place)
+        if k not in self.pairs or tangent:
+            want = (tangent or k in self.sines, tangent or k in self.cosines)
+            self.pairs[k] = elementary.sine_cosine(self.e, self._value(k), *want)
+        sine, cosine = self.pairs[k]
+        if tangent:
+            return self.e.binary("fdiv", sine, cosine)
+        return sine if op == "sin" else cosine
+
+    def _arithmetic(self, op: str, values: list[str]) -> str:
+        e = self.e
+        if op in _BINARY:
+            return e.binary(_BINARY[op], *values)
+        if op == "neg":
+            return e.unary("fneg", *values)
+        if op in ("fma", "fms", "fnma", "fnms"):
+            a, b, c = values
+            if op in ("fnma", "fnms"):
+                a = e.unary("fneg", a)
+            if op in ("fms", "fnms"):
+                c = e.unary("fneg", c)
+            return e.call("fma", a, b, c)
+        if op in _INTRINSIC:
+            return e.call(_INTRINSIC[op], *values)
+        if op == "sign":
+            one = e.call("copysign", e.number(1.0), values[0])
+            return e.select(e.compare("one", values[0], e.number(0.0)), one, values[0])
+        if op == "atan":
+            return elementary.arctangent2(e, values[0], e.number(1.0))
+        if op in _OWN:
+            return _OWN[op](e, *values)
+        if op in elementary.LIBRARY:
+            return e.call_library(op, *values)
+        raise AssertionError(f"operation '{op}' reached the emitter: simplify the tape first")
+
+
+def _emit_loop(e: Emitter, loop: Loop, start: list[str]) -> list[str]:
+    """A loop in the generated code; the names of its results."""
+    n = loop.state_size
+    state, parameters = start[:n], start[n:]
+    sizes = [array.size for array in loop.step.inputs[1:]]
+    pieces = [parameters[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
+    if loop.tolerance is None and loop.count == 0:
+        return [*state, e.number(0.0)]
+    before, head, done = e.label, e.new_label("loop"), e.new_label("done")
+    e.line(f"br label %{head}")
+    e.start_block(head)
+    # The phis name what the body's end computes; their text is completed once that is known.
+    place = len(e.lines)
+    inside = [e.name() for _ in range(n)]
+    k, steps, active = e.name(), e.name(), e.name()
+    arguments = [inside, *pieces]
+    line = _Line(e, loop.step, lambda argument, element: arguments[argument][element])
+    outputs = line.emit()
+    following, residual, alive, taken = outputs[0], [], active, None
+    if loop.tolerance is not None:
+        residual = outputs[1]
+        alive = e.logical("and", active, _unconverged(e, loop, residual, k))
+        following = [e.select(alive, new, old) for new, old in zip(following, inside)]
+    more = e.binary("fadd", steps, e.number(1.0))
+    taken = e.select(alive, more, steps)
+    next_k = e.define(f"add i32 {k}, 1")
+    if loop.tolerance is None:
+        again = e.define(f"icmp ult i32 {next_k}, {loop.count}")
+    else:
+        again = e.any(alive)
+    e.line(f"br i1 {again}, label %{head}, label %{done}")
+    phis = [
+        f"  {v} = phi {e.type} [ {s}, %{before} ], [ {new}, %{e.label} ]"
+        for v, s, new in zip(inside, state, following)
+    ]
+    phis.append(f"  {k} = phi i32 [ 0, %{before} ], [ {next_k}, %{e.label} ]")
+    phis.append(f"  {steps} = phi {e.type} [ {e.number(0.0)}, %{before} ], [ {taken}, %{e.label} ]")
+    phis.append(f"  {active} = phi {e.mask} [ {e.true()}, %{before} ], [ {alive}, %{e.label} ]")
+    e.lines[place:place] = phis
+    e.start_block(done)
+    return [*following, *residual, taken]
+
+
+def _unconverged(e: Emitter, loop: Loop, residual: list[str], k: str) -> str:
+    """Lanes with a residual beyond tolerance (NaN is not) while steps are left."""
+    tolerance = e.number(loop.tolerance)
+    open_ = "false" if e.lanes == 1 else "zeroinitializer"
+    for r in residual:
+        open_ = e.logical("or", open_, e.compare("ogt", e.call("fabs", r), tolerance))
+    left = e.define(f"icmp ult i32 {k}, {loop.count}")
+    if e.lanes > 1:
+        one = e.define(f"insertelement {e.mask} poison, i1 {left}, i64 0")
+        zeros = f"<{e.lanes} x i32> zeroinitializer"
+        left = e.define(f"shufflevector {e.mask} {one}, {e.mask} poison, {zeros}")
+    return e.logical("and", open_, left)
+
+
+def _angles_together(e: Emitter, line: _Line, width: int) -> None:
+    """Sine and cosine of all angles among the arguments, `width` at a time, ahead of the line.
+
+    A single state leaves the vector registers empty: a dozen joints' angles go through them
+    together. The results wait in memory, from where instructions read them as operands.
+    """
+    instructions = line.tape.instructions
+    angles = [k for k in sorted(line.sines | line.cosines) if instructions[k][0] == "input"]
+    for first in range(0, len(angles), width):
+        group = angles[first : first + width]
+        if len(group) < 2:
+            return
+        vector = e.widened(width)
+        x = f"{vector.type} zeroinitializer"
+        for i, k in enumerate(group):
+            value = line.read(*instructions[k][1:])
+            x = f"{vector.type} " + e.define(f"insertelement {x}, {e.scalar} {value}, i64 {i}")
+        pair = elementary.sine_cosine(vector, x.split(" ")[-1], True, True)
+        memory = []
+        for values in pair:
+            memory.append(e.define(f"alloca {vector.type}, align {width * 8}"))
+            e.line(f"store {vector.type} {values}, ptr {memory[-1]}")
+        for i, k in enumerate(group):
+            line.waiting[k] = (memory, i)
+
+
+def lower(tape: Tape, dtype: str, lanes: int, width: int = 1) -> str:
+    """The LLVM IR of the function `core` and of what it calls.
+
+    With one lane, `width` is how many angles go through a vector register together.
+    """
+    e = Emitter(dtype, lanes)
+    loaded: dict[tuple[int, int], str] = {}
+
+    def read(argument: int, element: int) -> str:
+        key = (argument, element)
+        if key not in loaded:
+            loaded[key] = e.load(f"%in{argument}", element)
+        return loaded[key]
+
+    def write(value: str, output: int, element: int) -> None:
+        e.store(value, f"%out{output}", element)
+
+    line = _Line(e, tape, read, write)
+    if lanes == 1 and width > 1:
+        _angles_together(e, line, width)
+    line.emit()
+    parameters = [f"ptr noalias nocapture readonly %in{i}" for i in range(len(tape.inputs))]
+    parameters += [f"ptr noalias nocapture writeonly %out{i}" for i in range(len(tape.outputs))]
+    return "\n".join(
+        [
+            *e.declared.values(),
+            *[elementary.library_wrapper(name, dtype, lanes) for name in sorted(e.library)],
+            f"define internal void @core({', '.join(parameters)}) nounwind {{",
+            "entry:",
+            *e.lines,
+            "  ret void",
+            "}",
+        ]
+    )

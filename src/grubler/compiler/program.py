@@ -1,0 +1,150 @@
+"""A program: one function for one dtype, and its kernels, compiled when first needed.
+
+A kernel is the machine code for a number of lanes. The single-state kernel has one lane, the
+batch kernel as many as the processor's registers hold; a user of one never waits for the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from . import batch, cache, cpu, native
+from .log import stage
+from .lower import lower
+from .passes import optimize
+from .tape import Array, Tape
+from .trace import argument_names, checked_shapes, trace
+
+_BATCH = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)  # a call through it releases the GIL
+_ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Kernel:
+    """Machine code of a program for a number of lanes, loaded."""
+
+    def __init__(self, code: bytes):
+        self.library = cpu.Library(code)
+        self.batch = _BATCH(self.library.address("batch"))
+        self.one_address = self.library.address("one")
+        self.one = _ONE(self.one_address) if self.one_address else None
+
+
+class Program:
+    """A function on its way to machine code."""
+
+    def __init__(
+        self,
+        fn: Callable,
+        shapes,
+        *,
+        names=None,
+        output_names=None,
+        dtype: np.dtype,
+        key: str | None = None,
+    ):
+        self.fn, self.dtype = fn, dtype
+        self.shapes = checked_shapes(shapes, names)
+        self.names = list(names) if names is not None else argument_names(fn, len(self.shapes))
+        self.output_names = output_names
+        self._lock = threading.RLock()
+        self._kernels: dict[int, Kernel] = {}
+        self._tape: Tape | None = None
+        self._load_or_trace(key)
+
+    def _load_or_trace(self, key: str | None) -> None:
+        """Learn the outputs and the tape's digest, from the cache where a key leads there."""
+        entry = None
+        if key is not None:
+            entry = cache.digest("signature", key, self.shapes, self.names, cache.sources())
+            with stage("signature from cache"):
+                known = _signature(cache.read(entry))
+            if known:
+                self.inputs, self.outputs, self.digest = known
+                self._name_outputs()
+                return
+        tape = self.tape
+        self.inputs, self.outputs, self.digest = tape.inputs, tape.outputs, tape.digest()
+        if entry:
+            listed = [[[a.name, a.shape] for a in arrays] for arrays in (self.inputs, self.outputs)]
+            cache.write(entry, json.dumps([*listed, self.digest]).encode())
+        self._name_outputs()
+
+    def _name_outputs(self) -> None:
+        if self.output_names is not None and len(self.output_names) == len(self.outputs):
+            self.outputs = tuple(Array(n, a.shape) for n, a in zip(self.output_names, self.outputs))
+
+    @property
+    def tape(self) -> Tape:
+        """The optimized tape; traced now if the cache spared us so far."""
+        with self._lock:
+            if self._tape is None:
+                self._tape = optimize(trace(self.fn, self.shapes, self.names))
+            return self._tape
+
+    def kernel(self, lanes: int) -> Kernel:
+        """The machine code for a number of lanes."""
+        kernel = self._kernels.get(lanes)
+        if kernel is None:
+            with self._lock:
+                kernel = self._kernels.get(lanes)
+                if kernel is None:
+                    kernel = self._kernels[lanes] = self._build(lanes)
+        return kernel
+
+    def _build(self, lanes: int) -> Kernel:
+        name = cache.digest(
+            "object", self.digest, self.dtype, lanes, cpu.host().digest, cache.sources("compiler")
+        )
+        code = cache.read(name)
+        if code is not None:
+            with stage(f"load code for {lanes} lanes from cache"):
+                return Kernel(code)
+        tape = self.tape
+        with stage(f"emit for {lanes} lanes", tape.total):
+            ir = module(tape, self.dtype.name, lanes)
+        with stage(f"compile for {lanes} lanes", tape.total):
+            code = cpu.object_code(ir)
+        cache.write(name, code)
+        with stage("load"):
+            return Kernel(code)
+
+    def scratch(self, lanes: int) -> np.ndarray:
+        """Memory for one thread's blocks, aligned to whole vectors."""
+        size = lanes * sum(a.size for a in (*self.inputs, *self.outputs))
+        alignment = max(64, lanes * self.dtype.itemsize)
+        raw = np.empty(size * self.dtype.itemsize + alignment, dtype=np.uint8)
+        offset = -raw.ctypes.data % alignment
+        return raw[offset:]
+
+
+def single_width(dtype: str) -> int:
+    """How many angles a single state's kernel takes together: half the widest registers, since
+    with so few vectors the widest ones slow the clock more than they help."""
+    return min(cpu.host().lanes(dtype), 32 // np.dtype(dtype).itemsize)
+
+
+def module(tape: Tape, dtype: str, lanes: int) -> str:
+    """The IR of everything that a kernel needs."""
+    parts = [lower(tape, dtype, lanes, single_width(dtype)), batch.batch_loop(tape, dtype, lanes)]
+    if lanes == 1:
+        parts += [batch.single_state(tape), native.checked_call(tape)]
+    return "\n".join(parts)
+
+
+def _signature(data: bytes | None):
+    """(inputs, outputs, digest) from a cache entry, or None."""
+    if data is None:
+        return None
+    try:
+        inputs, outputs, digest = json.loads(data)
+        arrays = [tuple(Array(n, tuple(s)) for n, s in part) for part in (inputs, outputs)]
+    except (ValueError, TypeError):
+        return None
+    return (*arrays, digest)

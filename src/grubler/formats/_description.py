@@ -1,0 +1,103 @@
+"""What a reader hands over: a builder, where the loops may be closed from, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..builder import ModelBuilder
+from ..errors import GrublerError, ModelError
+from ..model import Model
+from ..parts import check_inertia
+from ._report import Complaints
+from ._xml import Element
+
+
+@dataclass
+class Description:
+    """A mechanism as read.
+
+    `reference` is the guess from which the loops are assembled, by joint name. `armature` is the
+    inertia that the file adds to the diagonal of the mass matrix, by joint name (kg m² or kg).
+    """
+
+    builder: ModelBuilder
+    complaints: Complaints
+    source: str = ""
+    reference: dict[str, np.ndarray | float] = field(default_factory=dict)
+    armature: dict[str, float] = field(default_factory=dict)
+
+    def build(self, reference: Mapping[str, float] | None = None) -> Model:
+        """Tell what was not used, and make the model."""
+        if self.armature:
+            shown = ", ".join(f"{n} {x:g}" for n, x in list(self.armature.items())[:4])
+            more = ", ..." if len(self.armature) > 4 else ""
+            self.complaints.add(
+                f"armature of {len(self.armature)} joints ({shown}{more}) is ignored",
+                (self.source, 0),
+            )
+        self.complaints.tell(stacklevel=5)
+        try:
+            return self.builder.build({**self.reference, **(reference or {})})
+        except GrublerError as error:
+            prefix = f"{self.source}: " if self.source else ""
+            raise type(error)(f"{prefix}{error}") from error
+
+
+def add_body(
+    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints
+) -> None:
+    """A body whose inertia is checked: impossible ones refused, idealised ones named."""
+    physical = True
+    try:
+        check_inertia(name, mass, com, inertia, physical=True)
+    except ModelError as error:
+        try:
+            check_inertia(name, mass, com, inertia, physical=False)
+        except ModelError as worse:
+            raise (at.error(str(worse)) if at is not None else worse) from None
+        complaints.add(str(error).split(";")[0], at)
+        physical = False
+    try:
+        b.add_body(name, mass, com, inertia, physical=physical)
+    except ModelError as error:
+        raise (at.error(str(error)) if at is not None else error) from None
+
+
+def name_massless_leaves(
+    masses: Mapping[str, float],
+    moments: Mapping[str, float],
+    edges: list[tuple[str, str, bool]],
+    where: Mapping[str, Element],
+    complaints: Complaints,
+) -> None:
+    """Complain about moving bodies at the end of a chain that carry no inertia at all.
+
+    `edges` are (parent, child, moving). What hangs on fixed joints counts for its carrier.
+    """
+    carrier: dict[str, str] = {}
+    parent_of = {child: (parent, moving) for parent, child, moving in edges}
+
+    def find(name: str) -> str:
+        path = []
+        while name in parent_of and not parent_of[name][1] and name not in carrier:
+            path.append(name)
+            name = parent_of[name][0]
+        root = carrier.get(name, name)
+        carrier.update(dict.fromkeys(path, root))
+        return root
+
+    total: dict[str, float] = {}
+    for name in masses:
+        root = find(name)
+        total[root] = total.get(root, 0.0) + abs(masses[name]) + abs(moments[name])
+    busy = {find(parent) for parent, _, moving in edges if moving}
+    for _, child, moving in edges:
+        if moving and child not in busy and total.get(child, 0.0) == 0.0:
+            complaints.add(
+                f"link '{child}' moves at the end of a chain without mass or inertia: give it an "
+                "<inertial>, or make its joint fixed",
+                where.get(child),
+            )

@@ -1,0 +1,65 @@
+"""Small mechanisms written out by hand: what the compiler is tried on."""
+
+import numpy as np
+
+from grubler.joints import Free, Revolute
+from grubler.linalg import LDL
+from grubler.spatial import Transform, cross_force, cross_motion, spatial_inertia
+
+
+def quadruped(legs=4, links=3):
+    """Forward dynamics f(q, v, tau) of a floating base with legs of revolute joints, and nq, nv."""
+    rng = np.random.default_rng(0)
+    axes = [np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0, 1.0, 0])]
+    joints, parents, places = [Free()], [-1], [Transform.identity()]
+    for _ in range(legs):
+        for link in range(links):
+            joints.append(Revolute(axes[link % 3]))
+            parents.append(0 if link == 0 else len(joints) - 2)
+            offset = rng.uniform(-0.2, 0.2, 3) if link == 0 else np.array([0, 0, -0.2])
+            places.append(Transform(np.eye(3), offset))
+    inertias = [
+        spatial_inertia(rng.uniform(0.5, 2), rng.uniform(-0.1, 0.1, 3), np.diag([0.02, 0.03, 0.04]))
+        for _ in joints
+    ]
+    nq, nv = sum(j.nq for j in joints), sum(j.nv for j in joints)
+
+    def forward_dynamics(q, v, tau):
+        X, S, vel, c, IA, pA, qi, vi = [], [], [], [], list(inertias), [], 0, 0
+        slices = []
+        for i, joint in enumerate(joints):
+            s = slice(vi, vi + joint.nv)
+            slices.append(s)
+            qj, vj = q[qi : qi + joint.nq], v[s]
+            qi, vi = qi + joint.nq, vi + joint.nv
+            X.append(joint.transform(qj) @ places[i])
+            S.append(joint.subspace(qj))
+            vJ = S[i] @ vj
+            if parents[i] < 0:
+                vel.append(vJ)
+                c.append(np.zeros(6))
+            else:
+                vel.append(X[i].motion(vel[parents[i]]) + vJ)
+                c.append(cross_motion(vel[i], vJ))
+            pA.append(cross_force(vel[i], inertias[i] @ vel[i]))
+        U, D, u = {}, {}, {}
+        for i in reversed(range(len(joints))):
+            U[i] = IA[i] @ S[i]
+            D[i] = LDL(S[i].T @ U[i])
+            u[i] = tau[slices[i]] - S[i].T @ pA[i]
+            p = parents[i]
+            if p >= 0:
+                Ia = IA[i] - U[i] @ D[i].solve(U[i].T)
+                pa = pA[i] + Ia @ c[i] + U[i] @ D[i].solve(u[i])
+                IA[p] = IA[p] + X[i].congruence(Ia)
+                pA[p] = pA[p] + X[i].force_back(pa)
+        gravity = np.array([0, 0, 0, 0, 0, 9.81])
+        a, qdd = [], []
+        for i in range(len(joints)):
+            up = gravity if parents[i] < 0 else a[parents[i]]
+            ap = X[i].motion(up) + c[i]
+            qdd.append(D[i].solve(u[i] - U[i].T @ ap))
+            a.append(ap + S[i] @ qdd[i])
+        return np.concatenate(qdd)
+
+    return forward_dynamics, nq, nv
