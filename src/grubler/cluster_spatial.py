@@ -1,13 +1,15 @@
 """Spatial vector algebra for clusters (Sec. V): stacked vectors, block matrices, transforms.
 
-A cluster quantity stacks those of its bodies: motion and force vectors (6l,), motion subspaces
-(6l, nv), inertias (6l, 6l). The world counts as a cluster of one body.
+A cluster quantity stacks those of its bodies: motion and force vectors, motion subspaces, inertias.
+A body takes six rows, a rotor that only spins (`SpinAxis`) one. The world counts as a cluster of
+one body.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,9 +17,13 @@ from .linalg import symmetric
 from .spatial import Transform
 
 
-def part(x, i: int):
-    """The rows of the i-th body in a stacked cluster quantity."""
-    return x[6 * i : 6 * i + 6]
+def split(x, sizes: Sequence[int]) -> list:
+    """The rows of each body in a stacked cluster quantity."""
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(x[start : start + size])
+        start += size
+    return parts
 
 
 def block_diagonal(blocks: Sequence):
@@ -25,9 +31,48 @@ def block_diagonal(blocks: Sequence):
     n = len(blocks)
     if n == 1:
         return blocks[0]
+    sizes = [block.shape[0] for block in blocks]
     return np.block(
-        [[blocks[i] if i == j else np.zeros((6, 6)) for j in range(n)] for i in range(n)]
+        [
+            [blocks[i] if i == j else np.zeros((sizes[i], sizes[j])) for j in range(n)]
+            for i in range(n)
+        ]
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SpinAxis:
+    """The motion transform into a body that is known by its spin alone: a row of six numbers.
+
+    A leaf symmetric about its joint axis has kinetic energy ½ v'(I - J e e')v + ½ J σ², where v is
+    its carrier's velocity, J its moment about the axis, e the axis as a row, and σ = e v + qd its
+    absolute spin. The first part belongs to the carrier, exactly and whatever the angle; the second
+    is a body with one coordinate, one unit of inertia J, and e as its transform.
+    """
+
+    row: np.ndarray
+    size = 1
+
+    def motion(self, m):
+        return np.stack([self.row @ m])
+
+    def motions(self, M):
+        return np.stack([self.row @ M])
+
+    def force_back(self, f):
+        return self.row * f[0]
+
+    def forces_back(self, F):
+        return np.outer(self.row, F[0])
+
+    def congruence(self, I):
+        return np.outer(self.row, self.row) * I[0, 0]
+
+    def sandwich(self, M, other):
+        return self.forces_back(other.forces_back(M.T).T)
+
+    def __matmul__(self, X: Transform) -> SpinAxis:
+        return SpinAxis(X.force_back(self.row))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,52 +83,74 @@ class ClusterTransform:
     the `outputs[i]`-th of the parent cluster, to body i. Nothing else is stored or multiplied.
     """
 
-    blocks: tuple[Transform, ...]
+    blocks: tuple[Transform | SpinAxis, ...]
     outputs: tuple[int, ...]
-    parent_size: int
+    parent_sizes: tuple[int, ...]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(block.size for block in self.blocks)
 
     def motion(self, m):
         """kX_λ(k) m: the parent's stacked motion, seen from this cluster's bodies."""
+        parts = split(m, self.parent_sizes)
         return np.concatenate(
-            [X.motion(part(m, j)) for X, j in zip(self.blocks, self.outputs, strict=True)]
+            [X.motion(parts[j]) for X, j in zip(self.blocks, self.outputs, strict=True)]
         )
 
     def motions(self, M):
         """kX_λ(k) M for columns of stacked motions."""
+        parts = split(M, self.parent_sizes)
         return np.concatenate(
-            [X.motions(part(M, j)) for X, j in zip(self.blocks, self.outputs, strict=True)]
+            [X.motions(parts[j]) for X, j in zip(self.blocks, self.outputs, strict=True)]
         )
 
     def force_back(self, f):
         """λ(k)X*_k f (18): forces collected on the parent's bodies."""
-        return self._collect([X.force_back(part(f, i)) for i, X in enumerate(self.blocks)])
+        parts = split(f, self.sizes)
+        return self._collect([X.force_back(p) for X, p in zip(self.blocks, parts, strict=True)], ())
 
     def forces_back(self, F):
         """λ(k)X*_k F for columns of stacked forces."""
-        return self._collect([X.forces_back(part(F, i)) for i, X in enumerate(self.blocks)])
+        parts = split(F, self.sizes)
+        pieces = [X.forces_back(p) for X, p in zip(self.blocks, parts, strict=True)]
+        return self._collect(pieces, (F.shape[1],))
 
-    def _collect(self, pieces):
-        zero = pieces[0] * 0.0
-        rows = [zero] * self.parent_size
+    def _collect(self, pieces, columns: tuple[int, ...]):
+        rows: list = [None] * len(self.parent_sizes)
         for piece, j in zip(pieces, self.outputs, strict=True):
-            rows[j] = piece if rows[j] is zero else rows[j] + piece
-        return np.concatenate(rows)
+            rows[j] = piece if rows[j] is None else rows[j] + piece
+        return np.concatenate(
+            [
+                np.zeros((size, *columns)) if row is None else row
+                for row, size in zip(rows, self.parent_sizes, strict=True)
+            ]
+        )
 
     def congruence(self, I):
         """λ(k)X*_k I kX_λ(k) for a symmetric cluster inertia."""
-        n = self.parent_size
-        blocks = [[None] * n for _ in range(n)]
+        n = len(self.parent_sizes)
+        blocks: list[list] = [[None] * n for _ in range(n)]
 
         def add(a, b, value):
             blocks[a][b] = value if blocks[a][b] is None else blocks[a][b] + value
 
-        for i, (X, a) in enumerate(zip(self.blocks, self.outputs, strict=True)):
-            rows = part(I, i)
-            add(a, a, X.congruence(rows[:, 6 * i : 6 * i + 6]))
+        for i, (X, a, rows) in enumerate(
+            zip(self.blocks, self.outputs, split(I, self.sizes), strict=True)
+        ):
+            columns = split(rows.T, self.sizes)
+            add(a, a, X.congruence(columns[i].T))
             for j in range(i + 1, len(self.blocks)):
                 Y, b = self.blocks[j], self.outputs[j]
-                mixed = X.sandwich(rows[:, 6 * j : 6 * j + 6], Y)
+                mixed = X.sandwich(columns[j].T, Y)
                 add(a, b, mixed)
                 add(b, a, mixed.T)
-        filled = [[np.zeros((6, 6)) if z is None else z for z in row] for row in blocks]
-        return symmetric(np.block(filled)) if n > 1 else symmetric(filled[0][0])
+        sizes = self.parent_sizes
+        filled = [
+            [
+                np.zeros((sizes[i], sizes[j])) if blocks[i][j] is None else blocks[i][j]
+                for j in range(n)
+            ]
+            for i in range(n)
+        ]
+        return symmetric(np.block(filled) if n > 1 else filled[0][0])

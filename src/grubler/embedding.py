@@ -115,9 +115,13 @@ class OpenJoint(Embedding):
 
 @dataclass(frozen=True, eq=False)
 class ExplicitJoint(Embedding):
-    """Loops solved for their dependent joints, one after the other in `steps`."""
+    """Loops solved for their dependent joints, one after the other in `steps`.
+
+    `kept` are the rows of the stacked K that are independent, where that is not all of them.
+    """
 
     steps: tuple[ExplicitLoop, ...] = ()
+    kept: tuple[int, ...] = ()
 
     @cached_property
     def coordinates(self):
@@ -137,9 +141,10 @@ class ExplicitJoint(Embedding):
     def positions(self, q):
         values = self._split_q(q, self.coordinates)
         for step in self.steps:
-            solved = step.value(step._gather(values))
-            for i, body in enumerate(step.outputs):
-                values[body.index] = solved[i : i + 1]
+            solved, start = step.value(step._gather(values)), 0
+            for body in step.outputs:
+                values[body.index] = solved[start : start + body.joint.nq]
+                start += body.joint.nq
         return values
 
     def velocity_map(self, positions, v):
@@ -153,13 +158,11 @@ class ExplicitJoint(Embedding):
             x = step._gather(positions)
             J = step.jacobian(x)
             G = J @ np.concatenate([rows[body.index] for body in step.inputs])
-            for i, body in enumerate(step.outputs):
-                rows[body.index] = G[i : i + 1]
+            rows |= _by_body(step.outputs, G)
             if v is not None:
                 rate = np.concatenate([rows[body.index] for body in step.inputs]) @ v
                 g = J @ step._gather(drift) + step.curvature(x, rate)
-                for i, body in enumerate(step.outputs):
-                    drift[body.index] = g[i : i + 1]
+                drift |= _by_body(step.outputs, g)
         G = np.concatenate([rows[body.index] for body in self.bodies])
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
 
@@ -237,6 +240,15 @@ class ImplicitJoint(Embedding):
     def independent_names(self) -> list[str]:
         names = [n for body in self.bodies for n in body.joint.names(body.joint.motion.labels)]
         return [names[c] for c in self.independent]
+
+
+def _by_body(bodies: Sequence[Body], stacked) -> dict:
+    """Rows of stacked spanning velocities by body index."""
+    rows, start = {}, 0
+    for body in bodies:
+        rows[body.index] = stacked[start : start + body.joint.nv]
+        start += body.joint.nv
+    return rows
 
 
 def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):

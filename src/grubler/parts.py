@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from .errors import ModelError
-from .joints import Joint, Revolute
+from .joints import Joint
 from .spatial import Transform, spatial_inertia
 
 WORLD = -1  # index of the fixed base
@@ -78,7 +78,7 @@ class Body:
     @cached_property
     def symmetric_about_joint(self) -> bool:
         """Whether turning the joint leaves the inertia unchanged, as it does for every rotor."""
-        if not isinstance(self.joint.motion, Revolute) or self.joint.nv != 1:
+        if self.joint.kind not in ("revolute", "continuous"):
             return False
         scale = np.abs(self.spatial).max() + 1e-300
         return all(

@@ -145,6 +145,7 @@ class Transform:
 
     E: np.ndarray
     r: np.ndarray
+    size = 6
 
     @staticmethod
     def identity() -> Transform:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .first_pass import base_acceleration, first_pass, gyroscopic, inertias, parent_of
+from .first_pass import base_acceleration, bias_forces, first_pass, parent_of
 
 
 def c_aba(model, q, v, tau, f_ext=None, armature=None):
@@ -28,8 +28,8 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
     `armature` (nv,) is added to the diagonal of the mass matrix, as the approximate methods do.
     """
     states = first_pass(model, q, v, posed=f_ext or ())
-    IA = [block_diagonal(inertias(model, state.cluster)) for state in states]  # line 20
-    pA = [gyroscopic(model, state, f_ext) for state in states]  # line 21
+    IA = [block_diagonal(state.I) for state in states]  # line 20
+    pA = bias_forces(model, states, f_ext)  # line 21
     U, D, u, W = {}, {}, {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent

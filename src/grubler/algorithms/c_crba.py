@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cluster_spatial import part
 from ..linalg import symmetric
 from .first_pass import first_pass
 
@@ -31,9 +30,8 @@ def mass_matrix_of(model, states):
     M = [[None] * n for _ in range(n)]
     for state in states:
         k = state.cluster.index
-        F = np.concatenate(
-            [IC[body] @ part(state.S, i) for i, body in enumerate(state.cluster.bodies)]
-        )
+        bodies, S = state.cluster.bodies, state.split(state.S)
+        F = np.concatenate([IC[body] @ S_i for body, S_i in zip(bodies, S, strict=True)])
         M[k][k] = symmetric(state.S.T @ F)
         while state.cluster.parent is not None:
             F = state.X.forces_back(F)
@@ -52,7 +50,9 @@ def mass_matrix_of(model, states):
 
 def composite_inertias(model, states):
     """Composite inertias by body, the children's subtrees added leaves first."""
-    IC = [body.spatial for body in model.bodies]
+    IC = {
+        body: I for state in states for body, I in zip(state.cluster.bodies, state.I, strict=True)
+    }
     for state in reversed(states):
         k = state.cluster
         if k.parent is None:

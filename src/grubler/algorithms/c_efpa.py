@@ -14,7 +14,7 @@ import numpy as np
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
 from .c_aba import joint_inertia, seen_from_parent
-from .first_pass import first_pass, inertias, locate
+from .first_pass import first_pass, locate
 
 
 def c_efpa(model, q, frames, armature=None):
@@ -29,8 +29,8 @@ def c_efpa(model, q, frames, armature=None):
     for frame, rows in frames:
         k, place = locate(model, frame.body)
         start = frame.placement.forces_back(np.eye(6)[:, list(rows)])
-        size = len(model.clusters[k].bodies)
-        piece = [start if i == place else np.zeros((6, len(rows))) for i in range(size)]
+        sizes = states[k].X.sizes
+        piece = [start if i == place else np.zeros((n, len(rows))) for i, n in enumerate(sizes)]
         propagators, forces = {k: np.concatenate(piece)}, {}  # (57)
         chain = [k]
         while True:
@@ -62,7 +62,7 @@ def c_efpa(model, q, frames, armature=None):
 
 def articulated(model, states, armature=None):
     """U and D of every cluster from the articulated inertias alone (49), (55)."""
-    IA = [block_diagonal(inertias(model, state.cluster)) for state in states]
+    IA = [block_diagonal(state.I) for state in states]
     U, D = {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent

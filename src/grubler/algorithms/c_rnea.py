@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cluster_spatial import part
-from .first_pass import base_acceleration, first_pass, gyroscopic, parent_of
+from .first_pass import base_acceleration, bias_forces, first_pass, parent_of
 
 
 def c_rnea(model, q, v, a, f_ext=None):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
     states = first_pass(model, q, v, posed=f_ext or ())
-    acc, f = [], []
+    f = bias_forces(model, states, f_ext)
+    acc = []
     for state in states:
         k = state.cluster
         up = parent_of(acc, k, base_acceleration(model))
         acc.append(state.X.motion(up) + state.c + state.S @ a[k.v])  # (33)
-        momentum_rate = [
-            model.bodies[body].spatial @ part(acc[-1], i) for i, body in enumerate(k.bodies)
-        ]
-        f.append(np.concatenate(momentum_rate) + gyroscopic(model, state, f_ext))  # (34)
+        Ia = [I @ a_i for I, a_i in zip(state.I, state.split(acc[-1]), strict=True)]
+        f[k.index] = f[k.index] + np.concatenate(Ia)  # (34)
     tau = [None] * len(states)
     for state in reversed(states):
         k = state.cluster

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cluster_spatial import part
 from ..spatial import Transform
 from .c_crba import composite_inertias
 from .first_pass import first_pass
@@ -34,8 +33,8 @@ def centroidal(model, q, v=None) -> Centroidal:
     columns = []
     for state in states:
         pieces = []
-        for i, body in enumerate(state.cluster.bodies):
-            F = IC[body] @ part(state.S, i)  # momentum of all that hangs on this body
+        for body, S in zip(state.cluster.bodies, state.split(state.S), strict=True):
+            F = IC[body] @ S  # momentum of all that hangs on this body
             pieces.append(poses[body].forces_back(F))
         columns.append(sum(pieces[1:], pieces[0]))
     matrix = centre.inverse().forces_back(np.concatenate(columns, axis=1))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cluster_spatial import part
 from .first_pass import first_pass
 from .kinematics import body_transforms
 
@@ -24,8 +23,8 @@ def energy(model, q, v) -> Energy:
     poses = body_transforms(model, states)
     kinetic, potential = 0.0, 0.0
     for state in states:
-        for i, index in enumerate(state.cluster.bodies):
-            body, vi = model.bodies[index], part(state.v, i)
+        for index, vi in zip(state.cluster.bodies, state.split(state.v), strict=True):
+            body = model.bodies[index]
             kinetic = kinetic + 0.5 * (vi @ (body.spatial @ vi))
             com = poses[index].r + poses[index].E.T @ body.com
             potential = potential - body.mass * (np.asarray(model.gravity) @ com)

@@ -12,11 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..cluster_spatial import ClusterTransform, part
+from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
 from ..model import Model
-from ..parts import WORLD
-from ..spatial import Transform, cross_force, cross_motion
+from ..spatial import cross_force, cross_motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +28,9 @@ class ClusterState:
     | S    | S_k             | motion subspace of the cluster joint (24)   | (6l, nv) |
     | v    | v_k             | stacked body velocities (33)                | (6l,)    |
     | c    | c_k = Ṡ_k ẏ_k   | bias acceleration across the joint (26)     | (6l,)    |
+    | I    | I_i             | inertias of the bodies                      | list     |
+
+    A rotor that only spins has one row instead of six; `spinning` are the bodies treated so.
     """
 
     cluster: Cluster
@@ -36,69 +38,96 @@ class ClusterState:
     S: np.ndarray
     v: np.ndarray | None
     c: np.ndarray | None
+    I: list
+    spinning: frozenset[int]
+
+    def split(self, x) -> list:
+        """A stacked quantity of this cluster by body."""
+        return split(x, self.X.sizes)
 
 
 @lru_cache(maxsize=256)
-def free_spinners(model: Model) -> frozenset[int]:
-    """Leaf bodies symmetric about their joint axis: every rotor.
-
-    Seen from its parent the inertia of such a body does not depend on its angle, so a frame that
-    does not turn with it serves as well, and the angle drops out of the dynamics exactly.
-    """
+def spinners(model: Model) -> frozenset[int]:
+    """Leaf bodies symmetric about their joint axis: every rotor."""
     parents = {body.parent for body in model.bodies}
     return frozenset(
         body.index
         for body in model.bodies
-        if body.index not in parents and body.symmetric_about_joint
+        if body.index not in parents and body.parent >= 0 and body.symmetric_about_joint
     )
+
+
+@lru_cache(maxsize=256)
+def inertias(model: Model, spinning: frozenset[int]) -> list:
+    """The inertia of each body: with all of a rotor it carries but the spin; a rotor's is J."""
+    I = [body.spatial for body in model.bodies]
+    for i in spinning:
+        body = model.bodies[i]
+        axis = _axis(body)
+        J = axis @ (body.spatial @ axis)
+        rest = body.spatial - J * np.outer(axis, axis)
+        I[body.parent] = I[body.parent] + body.joint.placement.congruence(rest)
+        I[i] = np.stack([np.stack([J])])
+    return I
+
+
+def _axis(body) -> np.ndarray:
+    """e, the row that takes a velocity's part about the joint axis."""
+    return np.concatenate([body.joint.motion.axis, np.zeros(3)])
 
 
 def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
-    Bodies in `posed` (None: all) get their true orientation even where the dynamics does not need
-    it: those on which a frame sits or a force acts.
+    Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
+    spin would do: those on which a frame sits or a force acts.
     """
-    still = frozenset() if posed is None else free_spinners(model) - frozenset(posed)
+    spinning = frozenset() if posed is None else spinners(model) - frozenset(posed)
     states: list[ClusterState] = []
     for cluster in model.clusters:
-        up = None if v is None else np.zeros(6)
-        if cluster.parent is not None:
-            up = states[cluster.parent].v
-        states.append(_cluster_joint(model, cluster, q, v, up, still))
+        parent = None if cluster.parent is None else states[cluster.parent]
+        states.append(_cluster_joint(model, cluster, q, v, parent, spinning))
     return states
 
 
-def _cluster_joint(model: Model, cluster: Cluster, q, v, parent_v, still) -> ClusterState:
+def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> ClusterState:
     embedding = cluster.embedding
     positions = embedding.positions(q[cluster.q])
     G, rates, drifts = embedding.velocity_map(positions, None if v is None else v[cluster.v])
     outputs = tuple(j or 0 for j in cluster.output)
-    blocks: list[Transform] = []
-    S, vs, cs = [], [], []
+    if v is not None:
+        carried_v = [np.zeros(6)] if parent is None else parent.split(parent.v)
+    blocks, S, vs, cs = [], [], [], []
     for i, index in enumerate(cluster.bodies):
         joint = model.bodies[index].joint
         inside = cluster.inner[i]
-        X = joint.placement if index in still else joint.transform(positions[index])
-        Si = joint.motion.subspace(positions[index])
+        if index in spinning:
+            X = SpinAxis(_axis(model.bodies[index])) @ joint.placement
+            Si = np.eye(1)
+        else:
+            X, Si = joint.transform(positions[index]), joint.motion.subspace(positions[index])
         rows = Si @ G[embedding.columns[index]]
         blocks.append(X if inside is None else X @ blocks[inside])
         S.append(rows if inside is None else X.motions(S[inside]) + rows)  # (24)
         if v is None:
             continue
         vJ = Si @ rates[index]
-        vs.append(X.motion(part(parent_v, outputs[i]) if inside is None else vs[inside]) + vJ)
-        c = cross_motion(vs[i], vJ) + Si @ drifts[index]  # (26)
-        drift = joint.motion.bias(positions[index], rates[index])
-        c = c if drift is None else c + drift
+        vs.append(X.motion(carried_v[outputs[i]] if inside is None else vs[inside]) + vJ)
+        c = Si @ drifts[index]
+        if index not in spinning:
+            c = c + cross_motion(vs[i], vJ)  # (26)
+            drift = joint.motion.bias(positions[index], rates[index])
+            c = c if drift is None else c + drift
         cs.append(c if inside is None else X.motion(cs[inside]) + c)
-    size = 1 if cluster.parent is None else len(model.clusters[cluster.parent].bodies)
+    I = inertias(model, spinning)
     return ClusterState(
         cluster,
-        ClusterTransform(tuple(blocks), outputs, size),
+        ClusterTransform(tuple(blocks), outputs, (6,) if parent is None else parent.X.sizes),
         np.concatenate(S),
         np.concatenate(vs) if vs else None,
         np.concatenate(cs) if cs else None,
+        [I[index] for index in cluster.bodies],
+        spinning,
     )
 
 
@@ -112,24 +141,38 @@ def parent_of(values: list, cluster: Cluster, world):
     return world if cluster.parent is None else values[cluster.parent]
 
 
-def inertias(model: Model, cluster: Cluster) -> list:
-    """The spatial inertias of a cluster's bodies."""
-    return [model.bodies[i].spatial for i in cluster.bodies]
-
-
 def locate(model: Model, body: int) -> tuple[int, int]:
     """The cluster of a body and its place in it."""
-    for cluster in model.clusters:
-        if body in cluster.bodies:
-            return cluster.index, cluster.bodies.index(body)
-    raise AssertionError(f"body {body} is in no cluster, world is {WORLD}")
+    return next((c.index, c.bodies.index(body)) for c in model.clusters if body in c.bodies)
 
 
-def gyroscopic(model: Model, state: ClusterState, f_ext):
-    """p_k = v_k ×* I_k v_k minus the external forces, stacked (line 21)."""
+def bias_forces(model: Model, states: list[ClusterState], f_ext) -> list:
+    """p_k = v_k ×* I_k v_k minus the external forces, stacked, of every cluster (line 21).
+
+    The momentum J σ of a rotor's spin turns with the body that carries it.
+    """
+    velocity = {
+        body: part
+        for state in states
+        for body, part in zip(state.cluster.bodies, state.split(state.v), strict=True)
+    }
+    momentum = {
+        body: I @ velocity[body]
+        for state in states
+        for body, I in zip(state.cluster.bodies, state.I, strict=True)
+    }
+    for rotor in states[0].spinning if states else ():
+        body = model.bodies[rotor]
+        row = (SpinAxis(_axis(body)) @ body.joint.placement).row
+        momentum[body.parent] = momentum[body.parent] + row * momentum[rotor][0]
     forces = []
-    for i, index in enumerate(state.cluster.bodies):
-        vi = part(state.v, i)
-        p = cross_force(vi, model.bodies[index].spatial @ vi)
-        forces.append(p if f_ext is None or index not in f_ext else p - f_ext[index])
-    return np.concatenate(forces)
+    for state in states:
+        parts = []
+        for body in state.cluster.bodies:
+            if body in state.spinning:
+                parts.append(np.zeros(1))
+                continue
+            p = cross_force(velocity[body], momentum[body])
+            parts.append(p if f_ext is None or body not in f_ext else p - f_ext[body])
+        forces.append(np.concatenate(parts))
+    return forces

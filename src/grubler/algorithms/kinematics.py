@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cluster_spatial import part
 from ..parts import WORLD
 from ..spatial import Transform
 from .first_pass import first_pass, locate
@@ -36,11 +35,11 @@ def kinematics(model, q, v=None, a=None) -> Kinematics:
     position = np.stack([poses[i].r + np.zeros(3) for i in order])
     if v is None:
         return Kinematics(rotation, position, None, None)
-    velocity = _by_body(model, [state.v for state in states])
+    velocity = _by_body(states, [state.v for state in states])
     if a is None:
         return Kinematics(rotation, position, velocity, None)
     acc = accelerations(states, a, np.zeros(6))
-    return Kinematics(rotation, position, velocity, _by_body(model, acc))
+    return Kinematics(rotation, position, velocity, _by_body(states, acc))
 
 
 def body_transforms(model, states) -> dict[int, Transform]:
@@ -64,12 +63,11 @@ def accelerations(states, a, base):
     return acc
 
 
-def _by_body(model, stacked):
+def _by_body(states, stacked):
     rows = {}
-    for cluster in model.clusters:
-        for i, body in enumerate(cluster.bodies):
-            rows[body] = part(stacked[cluster.index], i)
-    return np.stack([rows[i] for i in range(len(model.bodies))])
+    for state, x in zip(states, stacked, strict=True):
+        rows |= dict(zip(state.cluster.bodies, state.split(x), strict=True))
+    return np.stack([rows[i] for i in sorted(rows)])
 
 
 def frame_pose(model, q, frame):
@@ -77,7 +75,7 @@ def frame_pose(model, q, frame):
     if frame.body == WORLD:
         X = frame.placement
     else:
-        states = first_pass(model, q, posed=[frame.body])
+        states = first_pass(model, q, posed=None)
         X = frame.placement @ body_transforms(model, states)[frame.body]
     return X.E.T, X.r
 
@@ -92,8 +90,8 @@ def frame_jacobian(model, q, frame):
     if frame.body != WORLD:
         k, place = locate(model, frame.body)
         unit = frame.placement.forces_back(np.eye(6))
-        size = len(model.clusters[k].bodies)
-        F = np.concatenate([unit if i == place else np.zeros((6, 6)) for i in range(size)])
+        sizes = states[k].X.sizes
+        F = np.concatenate([unit if i == place else np.zeros((n, 6)) for i, n in enumerate(sizes)])
         while True:
             columns[k] = F.T @ states[k].S
             parent = model.clusters[k].parent
@@ -117,4 +115,4 @@ def frame_acceleration_bias(model, q, v, frame):
     states = first_pass(model, q, v, posed=[frame.body])
     k, place = locate(model, frame.body)
     acc = accelerations(states, None, np.zeros(6))
-    return frame.placement.motion(part(acc[k], place))
+    return frame.placement.motion(states[k].split(acc[k])[place])

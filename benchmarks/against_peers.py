@@ -1,0 +1,161 @@
+"""Plain trees against Pinocchio and MuJoCo; the papers' robots against the papers' own figures."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+import grubler as gb
+from grubler.derived import independent_tree
+from grubler.formats import load_urdf
+
+from .peers import MuJoCo, Pinocchio, example_urdf
+from .timing import interleaved
+
+BATCH = 4096
+
+# Pinocchio through C++ code generation (robot-specific C, inertias baked in), µs on such a machine
+CODE_GENERATION = {
+    "panda, 7 dof": (0.55, 0.24),
+    "solo12, 18 dof": (1.33, 0.46),
+    "talos, 38 dof": (3.16, 1.25),
+    "gt_chain(24), 24 dof": (18.6, None),
+}
+# the papers' C++ library on such a machine, µs
+PAPERS = {
+    "mini_cheetah": (41.5, 11.3), "mit_humanoid": (67.3, 17.5), "tello": (78.4, 22.8),
+    "jvrc1": (109.6, 30.2), "gt_chain": (36.7, 10.6), "pbt_chain": (51.5, 11.6),
+}  # fmt: skip
+
+
+def from_urdf(path: str, base: str) -> gb.Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_urdf(example_urdf(path), base=base)
+
+
+def trees() -> dict[str, gb.Model]:
+    return {
+        "arm, 7 dof": gb.robots.load("arm7"),
+        "quadruped, 18 dof": gb.robots.load("quadruped"),
+        "humanoid, 24 dof": gb.robots.load("humanoid"),
+        "solo12, 18 dof": from_urdf("solo_description/robots/solo12.urdf", "free"),
+        "talos, 38 dof": from_urdf("talos_data/robots/talos_reduced.urdf", "free"),
+    }
+
+
+def one_state(model, seed=0):
+    q, v = model.random_state(seed)
+    return q, v, np.random.default_rng(seed).uniform(-1, 1, model.nv)
+
+
+def against_pinocchio() -> list[dict]:
+    """The same tree, from Python: one state (bound call) and a batch on one core."""
+    rows = []
+    for name, model in trees().items():
+        peer, state = Pinocchio(model), one_state(model)
+        row = {"robot": name}
+        pq, pv, px = peer.state(*state)
+        for key, fn, rival in (
+            ("aba", gb.forward_dynamics, peer.pin.aba),
+            ("rnea", gb.inverse_dynamics, peer.pin.rnea),
+        ):
+            compiled = gb.compile(fn, model)
+            expected = peer.back(rival(peer.model, peer.data, pq, pv, px))
+            error = np.abs(compiled(*state) - expected).max() / np.abs(expected).max()
+            batch = [np.tile(x, (BATCH, 1)) for x in state]
+            out = np.empty((BATCH, model.nv))
+            seconds = interleaved({
+                "pin": lambda r=rival: r(peer.model, peer.data, pq, pv, px),
+                "bound": compiled.bind(*(np.ascontiguousarray(x) for x in state)),
+                "batch": lambda c=compiled, b=batch, o=out: c(*b, out=o),
+            })  # fmt: skip
+            row |= {
+                f"{key}_error": error,
+                f"{key}_pin_us": seconds["pin"] * 1e6,
+                f"{key}_us": seconds["bound"] * 1e6,
+                f"{key}_ratio": seconds["pin"] / seconds["bound"],
+                f"{key}_batch_us": seconds["batch"] / BATCH * 1e6,
+                f"{key}_batch_ratio": seconds["pin"] / (seconds["batch"] / BATCH),
+            }
+        rows.append(row)
+    return rows
+
+
+def rotors_against_tree() -> list[dict]:
+    """Mini Cheetah with twelve exact rotors against Pinocchio without them, and MuJoCo in all ways."""
+    exact, tree = gb.robots.load("mini_cheetah"), gb.robots.load("quadruped")
+    state, tree_state = one_state(exact), one_state(tree)
+    peer = Pinocchio(tree)
+    pin_state = peer.state(*tree_state)
+    reduced = independent_tree(exact)
+    armature = dict(zip(exact.v_names, reduced.armature, strict=True))
+    mujocos = {
+        "MuJoCo mj_forward, tree": MuJoCo(tree),
+        "MuJoCo mj_forward, rotors as armature": MuJoCo(tree, armature),
+        "MuJoCo mj_forward, rotors as equalities": MuJoCo(exact),
+    }
+    for label, m in mujocos.items():
+        m.set_state(*(state if "equalities" in label else tree_state))
+    fd = gb.compile(gb.forward_dynamics, exact)
+    batch, out = [np.tile(x, (BATCH, 1)) for x in state], np.empty((BATCH, exact.nv))
+    calls = {
+        "grubler C-ABA, 12 exact rotors": fd.bind(*(np.ascontiguousarray(x) for x in state)),
+        "Pinocchio aba, tree without rotors": lambda: peer.pin.aba(peer.model, peer.data, *pin_state),
+        **{label: m.forward for label, m in mujocos.items()},
+        "grubler C-ABA, 12 exact rotors, batch": lambda: fd(*batch, out=out),
+    }
+    seconds = interleaved(calls)
+    seconds["grubler C-ABA, 12 exact rotors, batch"] /= BATCH
+    ours = seconds["grubler C-ABA, 12 exact rotors"]
+    return [{"what": k, "us": s * 1e6, "ratio": s / ours} for k, s in seconds.items()]
+
+
+def kernel_us(fn, model, **options) -> float:
+    """One state after the other in a loop of compiled code, one lane: the kernel alone."""
+    compiled = gb.compile(fn, model, lanes=1, **options)
+    rows = [one_state(model, seed) for seed in range(8)]
+    batch = [np.tile(np.stack(x), (BATCH // 8, 1)) for x in zip(*rows, strict=True)]
+    names = [a.name for a in compiled.inputs]
+    batch = [x for n, x in zip(("q", "v", "x"), batch, strict=True) if n == "x" or n in names]
+    batch = batch[: len(names)]
+    out = np.empty((BATCH, *compiled.outputs[0].shape))
+    seconds = interleaved({"ours": lambda: compiled(*batch, out=out)}, seconds=0.02)
+    return seconds["ours"] / BATCH * 1e6
+
+
+def against_code_generation() -> list[dict]:
+    models = {
+        "panda, 7 dof": gb.robots.load("arm7"),
+        "solo12, 18 dof": from_urdf("solo_description/robots/solo12.urdf", "free"),
+        "talos, 38 dof": from_urdf("talos_data/robots/talos_reduced.urdf", "free"),
+        "gt_chain(24), 24 dof": gb.robots.load("gt_chain", n=24, seed=1),
+    }
+    rows = []
+    for name, model in models.items():
+        aba, rnea = CODE_GENERATION[name]
+        row = {"robot": name, "nv": model.nv}
+        for key, fn, rival in (
+            ("aba", gb.forward_dynamics, aba), ("rnea", gb.inverse_dynamics, rnea),
+        ):  # fmt: skip
+            ours = kernel_us(fn, model)
+            row |= {f"{key}_us": ours, f"{key}_rival_us": rival}
+            row[f"{key}_ratio"] = None if rival is None else rival / ours
+        rows.append(row)
+    return rows
+
+
+def against_the_papers() -> list[dict]:
+    rows = []
+    for name, (aba, rnea) in PAPERS.items():
+        options = {"n": 12, "seed": 1} if "chain" in name else {}
+        model = gb.robots.load(name, **options)
+        row = {"robot": name}
+        for key, fn, rival in (
+            ("aba", gb.forward_dynamics, aba), ("rnea", gb.inverse_dynamics, rnea),
+        ):  # fmt: skip
+            ours = kernel_us(fn, model)
+            row |= {f"{key}_us": ours, f"{key}_paper_us": rival, f"{key}_ratio": rival / ours}
+        rows.append(row)
+    return rows
