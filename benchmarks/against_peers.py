@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def against_pinocchio() -> list[dict]:
             batch = [np.tile(x, (BATCH, 1)) for x in state]
             out = np.empty((BATCH, model.nv))
             seconds = interleaved({
-                "pin": lambda r=rival: r(peer.model, peer.data, pq, pv, px),
+                "pin": partial(rival, peer.model, peer.data, pq, pv, px),
                 "bound": compiled.bind(*(np.ascontiguousarray(x) for x in state)),
                 "batch": lambda c=compiled, b=batch, o=out: c(*b, out=o),
             })  # fmt: skip
@@ -84,7 +85,7 @@ def against_pinocchio() -> list[dict]:
 
 
 def rotors_against_tree() -> list[dict]:
-    """Mini Cheetah with twelve exact rotors against Pinocchio without them, and MuJoCo in all ways."""
+    """Mini Cheetah with twelve exact rotors against Pinocchio without them, and MuJoCo."""
     exact, tree = gb.robots.load("mini_cheetah"), gb.robots.load("quadruped")
     state, tree_state = one_state(exact), one_state(tree)
     peer = Pinocchio(tree)
@@ -102,7 +103,9 @@ def rotors_against_tree() -> list[dict]:
     batch, out = [np.tile(x, (BATCH, 1)) for x in state], np.empty((BATCH, exact.nv))
     calls = {
         "grubler C-ABA, 12 exact rotors": fd.bind(*(np.ascontiguousarray(x) for x in state)),
-        "Pinocchio aba, tree without rotors": lambda: peer.pin.aba(peer.model, peer.data, *pin_state),
+        "Pinocchio aba, tree without rotors": lambda: peer.pin.aba(
+            peer.model, peer.data, *pin_state
+        ),
         **{label: m.forward for label, m in mujocos.items()},
         "grubler C-ABA, 12 exact rotors, batch": lambda: fd(*batch, out=out),
     }
@@ -112,14 +115,11 @@ def rotors_against_tree() -> list[dict]:
     return [{"what": k, "us": s * 1e6, "ratio": s / ours} for k, s in seconds.items()]
 
 
-def kernel_us(fn, model, **options) -> float:
-    """One state after the other in a loop of compiled code, one lane: the kernel alone."""
-    compiled = gb.compile(fn, model, lanes=1, **options)
+def kernel_us(fn, model, lanes: int | None = 1, **options) -> float:
+    """A state's time in a loop of compiled code: one after the other, or over the SIMD lanes."""
+    compiled = gb.compile(fn, model, lanes=lanes, **options)
     rows = [one_state(model, seed) for seed in range(8)]
     batch = [np.tile(np.stack(x), (BATCH // 8, 1)) for x in zip(*rows, strict=True)]
-    names = [a.name for a in compiled.inputs]
-    batch = [x for n, x in zip(("q", "v", "x"), batch, strict=True) if n == "x" or n in names]
-    batch = batch[: len(names)]
     out = np.empty((BATCH, *compiled.outputs[0].shape))
     seconds = interleaved({"ours": lambda: compiled(*batch, out=out)}, seconds=0.02)
     return seconds["ours"] / BATCH * 1e6
@@ -156,6 +156,10 @@ def against_the_papers() -> list[dict]:
             ("aba", gb.forward_dynamics, aba), ("rnea", gb.inverse_dynamics, rnea),
         ):  # fmt: skip
             ours = kernel_us(fn, model)
-            row |= {f"{key}_us": ours, f"{key}_paper_us": rival, f"{key}_ratio": rival / ours}
+            lanes = kernel_us(fn, model, lanes=None)
+            row |= {
+                f"{key}_us": ours, f"{key}_paper_us": rival, f"{key}_ratio": rival / ours,
+                f"{key}_lanes_us": lanes, f"{key}_lanes_ratio": rival / lanes,
+            }  # fmt: skip
         rows.append(row)
     return rows

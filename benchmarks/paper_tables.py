@@ -65,7 +65,9 @@ def tables(count: int = 256) -> list[dict]:
         for table, (_, cluster) in FUNCTIONS.items():
             methods = [cluster, *(m for t, m in PAPER if t == table)]
             made = {m: compiled_call(table, m, model, states) for m in methods}
-            seconds = interleaved({m: call for m, (_, call) in made.items()}, rounds=9, seconds=0.02)
+            seconds = interleaved(
+                {m: call for m, (_, call) in made.items()}, rounds=9, seconds=0.02
+            )
             for method in methods[1:]:
                 percent = 100 * (seconds[method] / seconds[cluster] - 1)
                 operations = 100 * (
@@ -104,7 +106,9 @@ def compile_times() -> list[dict]:
         start = time.perf_counter()
         # a parameterless wrapper of its own has no cache key and a tape that is not on disk yet
         salt = float(np.random.default_rng().uniform(0.9, 1.1))
-        f = gb.compile(lambda model, q, v, tau, s=salt: gb.forward_dynamics(model, q, v, s * tau), model)
+        f = gb.compile(
+            lambda model, q, v, tau, s=salt: gb.forward_dynamics(model, q, v, s * tau), model
+        )
         f(q, v, tau)
         one = time.perf_counter() - start
         f(q[None], v[None], tau[None])

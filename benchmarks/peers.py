@@ -84,7 +84,10 @@ class MuJoCo:
         by_name = dict(zip(ours.v_names, tau, strict=True))
         for index in ours.spanning_order:
             joint = ours.bodies[index].joint
-            q_i, v_i = span.positions[at_q : at_q + joint.nq], span.velocities[at_v : at_v + joint.nv]
+            q_i, v_i = (
+                span.positions[at_q : at_q + joint.nq],
+                span.velocities[at_v : at_v + joint.nv],
+            )
             at_q, at_v = at_q + joint.nq, at_v + joint.nv
             number = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, joint.name)
             adr_q, adr_v = self.model.jnt_qposadr[number], self.model.jnt_dofadr[number]
@@ -103,6 +106,7 @@ class MuJoCo:
 
 def mjcf(model: gb.Model, armature=None) -> str:
     """The tree with linear couplings as joint equalities; contact and collision switched off."""
+
     def numbers(x):
         return " ".join(repr(float(y)) for y in np.ravel(x))
 
@@ -125,7 +129,8 @@ def mjcf(model: gb.Model, armature=None) -> str:
             text += (
                 f'{indent}<body name="{b.name}" pos="{numbers(place.r)}" '
                 f'quat="{numbers(matrix_quaternion(place.E.T))}">{tag}'
-                f'<inertial mass="{b.mass!r}" pos="{numbers(b.com)}" fullinertia="{numbers(full)}"/>\n'
+                f'<inertial mass="{b.mass!r}" pos="{numbers(b.com)}" '
+                f'fullinertia="{numbers(full)}"/>\n'
                 f"{body(b.index, indent + ' ')}{indent}</body>\n"
             )
         return text

@@ -10,7 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 
-def interleaved(calls: dict[str, Callable], rounds: int = 15, seconds: float = 0.01) -> dict[str, float]:
+def interleaved(
+    calls: dict[str, Callable], rounds: int = 15, seconds: float = 0.01
+) -> dict[str, float]:
     """Seconds a call of each, the best of several rounds that take turns: a slow spell of the
     machine falls on all of them."""
     repeats, best = {}, {}

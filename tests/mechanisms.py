@@ -1,4 +1,4 @@
-"""Random mechanisms for Hypothesis: trees with gears, belts, linkages, nested and overlapping loops.
+"""Random mechanisms for Hypothesis: trees with gears, belts, linkages, overlapping loops.
 
 Every loop is drawn closed at one random configuration, so that each mechanism can be assembled.
 """

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import load
 
 import grubler as gb
+from conftest import load
 
 INERTIA = (0.02, 0, 0, 0.03, 0, 0.04)
 
@@ -21,7 +21,7 @@ class TestDescription:
         b = builder("a", "b")
         b.add_joint("j1", "revolute", "b", "a")
         b.add_joint("j2", "revolute", "a", "b")
-        with pytest.raises(gb.ModelError, match="cycle: .*a.*b.*add_loop"):
+        with pytest.raises(gb.ModelError, match=r"cycle: .*a.*b.*add_loop"):
             b.build()
 
     def test_disconnected(self):
@@ -245,7 +245,7 @@ class TestCalls:
         heading = np.arctan2(-tip[1], 0.5 - tip[0])
         q = -np.array([crank, heading - crank, heading + np.pi])  # about +y, x turns towards -z
         assert model.loop_gap(q) < 1e-12
-        with pytest.raises(gb.PartitionError, match="singular at this q.*j1"):
+        with pytest.raises(gb.PartitionError, match=r"singular at this q.*j1"):
             gb.forward_dynamics(model, q, np.zeros(1), np.zeros(1))
 
     def test_closed_form_out_of_reach(self):

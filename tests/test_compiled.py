@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import load, relative, states
 
 import grubler as gb
+from conftest import load, relative, states
 
 SOME = ["mini_cheetah", "tello", "tello_explicit", "four_bar", "loop_sampler", "joint_sampler"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import load, relative, states
 
 import grubler as gb
+from conftest import load, relative, states
 from grubler.algorithms.kinematics import kinematics as bodies_motion
 from grubler.algorithms.spanning import loop_constraints
 

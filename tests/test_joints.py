@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import relative
 
+from conftest import relative
 from grubler.errors import ModelError
 from grubler.joints import KINDS, Universal
 from grubler.spatial import cross_motion

@@ -22,7 +22,8 @@ def spatial_loop(kind, seed=0):
             b.add_body(name, 1.0 + i, rng.uniform(-0.1, 0.1, 3), (0.02, 0, 0, 0.03, 0, 0.04))
             b.add_joint(
                 f"j{name}", "prismatic" if i == 1 else "revolute", parent, name,
-                xyz=rng.uniform(-0.4, 0.4, 3), rpy=rng.uniform(-1, 1, 3), axis=rng.uniform(-1, 1, 3),
+                xyz=rng.uniform(-0.4, 0.4, 3), rpy=rng.uniform(-1, 1, 3),
+                axis=rng.uniform(-1, 1, 3),
             )  # fmt: skip
             parent = name
     open_model = b.build()
@@ -136,11 +137,9 @@ def test_mixed_cluster_of_loop_and_gear():
     assert len(model.clusters) == 1 and model.nv == 1 and model.clusters[0].embedding.implicit
     bare = four_bar("revolute").build()
     q, v = bare.random_state(2)
-    q_geared, v_geared = gb.from_spanning(
-        model,
-        {n: x for n, x in zip(bare.q_names, q)} | {"rotor_joint": 9 * q[0]},
-        {"crank_joint": v[0], **dict(zip(bare.spanning_names[1:], gb.spanning_state(bare, q, v)[1][1:]))},
-    )  # fmt: skip
+    rates = dict(zip(bare.spanning_names, gb.spanning_state(bare, q, v).velocities, strict=True))
+    positions = dict(zip(bare.q_names, q, strict=True)) | {"rotor_joint": 9 * q[0]}
+    q_geared, v_geared = gb.from_spanning(model, positions, rates)
     # the rotor only adds its spin inertia, 81 times
     M = gb.mass_matrix(model, q_geared)[0, 0] - gb.mass_matrix(bare, q)[0, 0]
     assert np.isclose(M, 81 * 2e-5, rtol=1e-12)
@@ -151,6 +150,9 @@ def test_polynomial_and_user_constraints_agree():
     """The same cam three ways: polynomial coupling, explicit gamma, implicit phi."""
 
     def build(kind):
+        def cam(x):
+            return 0.1 + 0.5 * x - 0.3 * x**2 + 0.2 * x**3
+
         b = gb.ModelBuilder(kind)
         for name in ("cam", "lever"):
             b.add_body(name, 1.0, (0.1, 0, 0), (0.01, 0, 0, 0.02, 0, 0.02))
@@ -159,12 +161,12 @@ def test_polynomial_and_user_constraints_agree():
             b.add_coupling("c", "lever_joint", leader="cam_joint", polynomial=(0.1, 0.5, -0.3, 0.2))
         elif kind == "gamma":
             b.add_constraint(
-                "c", gamma=lambda y: np.stack([0.1 + 0.5 * y[0] - 0.3 * y[0] ** 2 + 0.2 * y[0] ** 3]),
+                "c", gamma=lambda y: np.stack([cam(y[0])]),
                 independent=["cam_joint"], dependent=["lever_joint"],
             )  # fmt: skip
         else:
             b.add_constraint(
-                "c", phi=lambda q: np.stack([q[1] - 0.1 - 0.5 * q[0] + 0.3 * q[0] ** 2 - 0.2 * q[0] ** 3]),
+                "c", phi=lambda q: np.stack([q[1] - cam(q[0])]),
                 joints=["cam_joint", "lever_joint"],
             )  # fmt: skip
         return b.build()

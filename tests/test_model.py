@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import load, relative
 
 import grubler as gb
+from conftest import load, relative
 from grubler.spatial import rpy_matrix
 
 LINK = {"mass": 1.0, "com": (0.1, 0.0, 0.05), "inertia": (0.02, 0, 0, 0.03, 0, 0.04)}

@@ -1,13 +1,13 @@
 """Hypothesis draws mechanisms; the identities of the dynamics must hold on each."""
 
 import numpy as np
-from conftest import relative
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from mechanisms import mechanisms
 
 import grubler as gb
+from conftest import relative
 from grubler.algorithms.spanning import loop_constraints
+from mechanisms import mechanisms
 
 
 @st.composite

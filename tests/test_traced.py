@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import load, relative
 
 import grubler as gb
+from conftest import load, relative
 from grubler.symbolic import trace
 
 SOME = ["mini_cheetah", "tello", "tello_explicit", "pbt_chain", "four_bar", "loop_sampler",

@@ -151,7 +151,7 @@ def _generic_sample(bodies, loops, assembled: dict):
 def choose(bodies, loops, K: np.ndarray, prefer_last: bool) -> tuple[list[int], list[int]]:
     """Independent rows of K and the columns to solve for, by greedy pivoting."""
     r = rank(K)
-    kept = sorted(_pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
+    kept = sorted(pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
     flags = [body.joint.independent for body in bodies for _ in range(body.joint.nv)]
     names = [n for body in bodies for n in body.joint.names(body.joint.motion.labels)]
     declared = {
@@ -166,12 +166,12 @@ def choose(bodies, loops, K: np.ndarray, prefer_last: bool) -> tuple[list[int], 
         [c for c in columns if flags[c] is None and c not in declared],
         [c for c in columns if flags[c]],
     ]
-    dependent = _pivots(K[kept], r, stages, prefer_last)
+    dependent = pivots(K[kept], r, stages, prefer_last)
     _refuse_choice(loops, names, flags, dependent, K[np.ix_(kept, dependent)])
     return kept, dependent
 
 
-def _pivots(A: np.ndarray, count: int, stages: list[list[int]], prefer_last: bool) -> list[int]:
+def pivots(A: np.ndarray, count: int, stages: list[list[int]], prefer_last: bool) -> list[int]:
     """`count` independent columns of A, the earlier stages first, by pivoted orthogonalisation."""
     A = np.array(A, dtype=float)
     floor = RANK * np.linalg.norm(A, axis=0).max(initial=0.0)

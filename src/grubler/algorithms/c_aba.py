@@ -19,7 +19,7 @@ import numpy as np
 
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .first_pass import base_acceleration, bias_forces, first_pass, parent_of
+from .first_pass import base_acceleration, first_pass, net_forces, parent_of
 
 
 def c_aba(model, q, v, tau, f_ext=None, armature=None):
@@ -29,7 +29,7 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
     """
     states = first_pass(model, q, v, posed=f_ext or ())
     IA = [block_diagonal(state.I) for state in states]  # line 20
-    pA = bias_forces(model, states, f_ext)  # line 21
+    pA = net_forces(model, states, f_ext)  # line 21
     U, D, u, W = {}, {}, {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent

@@ -49,7 +49,10 @@ def c_efpa(model, q, frames, armature=None):
     Om = [_outward(model, path[e], S, X, U, D, Y[e]) for e in range(len(frames))]
     blocks = [[None] * len(frames) for _ in frames]
     for e in range(len(frames)):
-        for other in range(e, len(frames)):
+        # an effector with itself: (67) summed along its path, one rank-nv term a cluster
+        terms = [D[k].quadratic(Y[e][k]) for k in path[e]]
+        blocks[e][e] = sum(terms[1:], terms[0])
+        for other in range(e + 1, len(frames)):
             common = [k for k in path[e] if k in path[other]]
             if not common:
                 blocks[e][other] = np.zeros((len(frames[e][1]), len(frames[other][1])))

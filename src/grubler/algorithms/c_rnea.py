@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from .first_pass import base_acceleration, bias_forces, first_pass, parent_of
+from .first_pass import base_acceleration, first_pass, net_forces, parent_of
 
 
 def c_rnea(model, q, v, a, f_ext=None):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
     states = first_pass(model, q, v, posed=f_ext or ())
-    f = bias_forces(model, states, f_ext)
     acc = []
     for state in states:
         k = state.cluster
         up = parent_of(acc, k, base_acceleration(model))
         acc.append(state.X.motion(up) + state.c + state.S @ a[k.v])  # (33)
-        Ia = [I @ a_i for I, a_i in zip(state.I, state.split(acc[-1]), strict=True)]
-        f[k.index] = f[k.index] + np.concatenate(Ia)  # (34)
+    f = net_forces(model, states, f_ext, acc)  # (34)
     tau = [None] * len(states)
     for state in reversed(states):
         k = state.cluster

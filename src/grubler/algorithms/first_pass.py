@@ -15,7 +15,7 @@ import numpy as np
 from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
 from ..model import Model
-from ..spatial import cross_force, cross_motion
+from ..spatial import cross_motion, net_force
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,33 +146,32 @@ def locate(model: Model, body: int) -> tuple[int, int]:
     return next((c.index, c.bodies.index(body)) for c in model.clusters if body in c.bodies)
 
 
-def bias_forces(model: Model, states: list[ClusterState], f_ext) -> list:
-    """p_k = v_k ×* I_k v_k minus the external forces, stacked, of every cluster (line 21).
+def net_forces(model: Model, states: list[ClusterState], f_ext, acc=None) -> list:
+    """f_k^net = I_k a_k + v_k ×* I_k v_k minus the external forces, stacked, of every cluster (34).
 
-    The momentum J σ of a rotor's spin turns with the body that carries it.
+    Without accelerations the bias p_k (line 21). The momentum J σ of a rotor's spin turns with the
+    body that carries it.
     """
-    velocity = {
-        body: part
-        for state in states
-        for body, part in zip(state.cluster.bodies, state.split(state.v), strict=True)
-    }
-    momentum = {
-        body: I @ velocity[body]
-        for state in states
-        for body, I in zip(state.cluster.bodies, state.I, strict=True)
-    }
-    for rotor in states[0].spinning if states else ():
-        body = model.bodies[rotor]
-        row = (SpinAxis(_axis(body)) @ body.joint.placement).row
-        momentum[body.parent] = momentum[body.parent] + row * momentum[rotor][0]
+    spin = {}
+    for state in states:
+        for body, I, v in zip(state.cluster.bodies, state.I, state.split(state.v), strict=True):
+            if body in state.spinning:
+                rotor = model.bodies[body]
+                row = (SpinAxis(_axis(rotor)) @ rotor.joint.placement).row
+                h = row[:3] * (I[0, 0] * v[0])
+                spin[rotor.parent] = spin[rotor.parent] + h if rotor.parent in spin else h
     forces = []
     for state in states:
+        k = state.cluster
+        accelerations = [None] * len(k.bodies) if acc is None else state.split(acc[k.index])
         parts = []
-        for body in state.cluster.bodies:
+        for body, I, v, a in zip(
+            k.bodies, state.I, state.split(state.v), accelerations, strict=True
+        ):
             if body in state.spinning:
-                parts.append(np.zeros(1))
+                parts.append(np.zeros(1) if a is None else I[0] * a)
                 continue
-            p = cross_force(velocity[body], momentum[body])
-            parts.append(p if f_ext is None or body not in f_ext else p - f_ext[body])
+            f = net_force(I, v, a, spin.get(body))
+            parts.append(f if f_ext is None or body not in f_ext else f - f_ext[body])
         forces.append(np.concatenate(parts))
     return forces

@@ -1,0 +1,115 @@
+"""Run everything, write benchmarks/results/: JSON, a markdown table, SVG pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from . import against_peers, paper_tables
+from .pictures import chain_picture, speedup_picture
+from .timing import machine
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def number(x, digits=3) -> str:
+    if x is None:
+        return ""
+    return x if isinstance(x, str) else f"{x:.{digits}g}"
+
+
+def table(rows: list[dict], columns: dict[str, str]) -> str:
+    lines = ["| " + " | ".join(columns.values()) + " |", "|" + "---|" * len(columns)]
+    for row in rows:
+        lines.append("| " + " | ".join(number(row[key]) for key in columns) + " |")
+    return "\n".join(lines)
+
+
+def report(data: dict) -> str:
+    parts = [
+        "# Benchmarks",
+        "",
+        "Measured by `make bench`, side by side in one run; µs a state.",
+        "",
+    ]
+    parts += [f"- {k}: {v}" for k, v in data["machine"].items()]
+    if "pinocchio" in data:
+        parts += [
+            "", "## The same tree, from Python, one core, fp64", "",
+            "One state: `bind` against `pin.aba` / `pin.rnea`. Batch: 4096 states a call.", "",
+            table(data["pinocchio"], {
+                "robot": "robot", "aba_pin_us": "pin.aba", "aba_us": "C-ABA", "aba_ratio": "ratio",
+                "aba_batch_us": "C-ABA batch", "aba_batch_ratio": "ratio",
+                "rnea_pin_us": "pin.rnea",
+                "rnea_us": "C-RNEA", "rnea_ratio": "ratio", "rnea_batch_us": "C-RNEA batch",
+                "rnea_batch_ratio": "ratio",
+            }),
+            "", "## Mini Cheetah with twelve exact rotors, one state from Python", "",
+            table(data["rotors"], {"what": "", "us": "µs", "ratio": "× C-ABA with rotors"}),
+        ]  # fmt: skip
+    parts += [
+        "", "## Kernels in a loop of compiled code, one lane (no SIMD across states)", "",
+        "Against Pinocchio through C++ code generation, as reported for such a machine.", "",
+        table(data["code_generation"], {
+            "robot": "robot", "aba_rival_us": "ABA, generated C", "aba_us": "C-ABA",
+            "aba_ratio": "ratio", "rnea_rival_us": "RNEA, generated C", "rnea_us": "C-RNEA",
+            "rnea_ratio": "ratio",
+        }),
+        "", "Against the papers' own C++ library, as reported for such a machine; the last columns "
+        "with all SIMD lanes.", "",
+        table(data["papers"], {
+            "robot": "robot", "aba_paper_us": "their C-ABA", "aba_us": "C-ABA",
+            "aba_ratio": "ratio", "rnea_paper_us": "their C-RNEA", "rnea_us": "C-RNEA", "rnea_ratio": "ratio",
+            "aba_lanes_us": "C-ABA, lanes", "aba_lanes_ratio": "ratio",
+            "rnea_lanes_us": "C-RNEA, lanes", "rnea_lanes_ratio": "ratio",
+        }),
+        "", "## Tables II-IV of Chignoli et al.", "",
+        "Time more (+) or less (-) than the cluster algorithm, in percent. Every method compiled the same way; `operations` the same by counting.", "",
+        table(data["tables"], {
+            "table": "table", "robot": "robot", "method": "method", "paper": "paper %",
+            "percent": "ours %", "percent_operations": "operations %", "same_sign": "same sign",
+        }),
+        "", "## Compilation of C-ABA, nothing cached", "",
+        table(data["compilation"], {
+            "robot": "robot", "instructions": "instructions",
+            "one_state_s": "to the first state, s", "both_s": "and the first batch, s",
+        }),
+        "", "![chains](chains.svg)", "",
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    data = {"machine": machine()}
+    steps = {
+        "pinocchio": against_peers.against_pinocchio,
+        "rotors": against_peers.rotors_against_tree,
+        "code_generation": against_peers.against_code_generation,
+        "papers": against_peers.against_the_papers,
+        "tables": paper_tables.tables,
+        "chains": paper_tables.chains,
+        "compilation": paper_tables.compile_times,
+    }
+    for name, step in steps.items():
+        print(f"{name} ...", flush=True)
+        try:
+            data[name] = step()
+        except ImportError as error:
+            print(f"  left out: {error}")
+    for row in data["tables"]:
+        row["same_sign"] = "yes" if row["same_sign"] else "no"
+    (out / "results.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
+    (out / "results.md").write_text(report(data))
+    chain_picture(data["chains"], out / "chains.svg")
+    if "pinocchio" in data:
+        speedup_picture(data["pinocchio"], out / "speedup.svg")
+    print(report(data))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""The same mechanism in other coordinates: better partitions, loops in closed form, and back.
+
+A model's clusters decide which joints are its coordinates. The functions here exchange a cluster's
+embedding and leave everything else as it is, so the dynamics, in spanning coordinates, stay the
+same; `convert_*` take a state from one model of a mechanism to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from .algorithms.spanning import independent_columns, spanning_map
+from .clusters import Cluster, build_clusters
+from .embedding import Embedding, ExplicitJoint, ImplicitJoint, stack_rows
+from .errors import ClosureError, ModelError, PartitionError, unknown
+from .linalg import LDL, pivot_order
+from .loops.modules import ClosedForm, choose_branches, recognise
+from .model import Model, as_vector
+from .partition import implicit_joint, pivots, rank
+from .parts import frozen
+
+WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
+
+
+def repartition(model: Model, q) -> Model:
+    """The model with the independent joints of its implicit clusters chosen anew, well
+    conditioned at q.
+
+    A cluster whose partition is already within a factor of ten of the best keeps it, and with it
+    its velocities. q means the same in both models; `convert_velocity` takes v along. Joints marked
+    independent=True may become dependent: near a singularity of the wanted choice another one is
+    what keeps the motion going.
+    """
+    q = as_vector("q", q, model.nq, model.q_names)
+
+    def renew(cluster: Cluster):
+        if not cluster.embedding.implicit:
+            return None
+        return _best_partition(cluster.embedding, cluster.embedding.positions(q[cluster.q]))
+
+    return with_embeddings(model, renew)
+
+
+def _best_partition(joint: ImplicitJoint, positions: dict) -> ImplicitJoint:
+    K, _ = joint.constraint(positions, None)
+    count = len(joint.kept)
+    if rank(K) < count:
+        names = ", ".join(f"'{loop.name}'" for loop in joint.loops)
+        raise PartitionError(
+            f"the mechanism of loop {names} is itself singular at this q (rank {rank(K)} instead "
+            f"of {count}): no choice of independent joints is regular here; move away from it"
+        )
+    kept = sorted(pivots(K.T, count, [list(range(len(K)))], prefer_last=False))
+    dependent = pivots(K[kept], count, [list(range(K.shape[1]))], prefer_last=False)
+    Kd = K[np.ix_(kept, dependent)]
+    now = np.linalg.cond(K[np.ix_(joint.kept, joint.dependent)])
+    if now <= WORSE * np.linalg.cond(Kd):
+        return joint
+    return replace(
+        joint, kept=tuple(kept), dependent=tuple(dependent), order=pivot_order(Kd)
+    )  # fmt: skip
+
+
+def analytic(
+    model: Model, loops: Iterable[str] | None = None, *,
+    branches: Mapping[str, int | str] | None = None,
+) -> Model:  # fmt: skip
+    """The model with its loops closed in closed form where `recognise` finds one.
+
+    `loops` names the loops that must get one (a ModelError says which has none); by default every
+    cluster that can, does. `branches` selects assemblies by loop name: +1, -1, or "other" than the
+    one of the model's reference. A cluster solved so has its independent positions in q.
+    """
+    wanted = None if loops is None else list(loops)
+    branches = dict(branches or {})
+    _check_loop_names(model, [*(wanted or ()), *branches])
+    positions = dict(model.reference)
+
+    def renew(cluster: Cluster):
+        names = {loop.name for loop in cluster.loops}
+        if not cluster.loops or (wanted is not None and not names & set(wanted)):
+            return None
+        local = {i: model.reference[i] for i in cluster.bodies}
+        found = closed_form(cluster.embedding, local)
+        if found is None:
+            if wanted is not None:
+                raise ModelError(
+                    f"loop '{cluster.loops[0].name}' has no closed form here: it is not planar "
+                    "with two unknown joints, nor a leg (UPS, RUS) closed by a ball joint; leave it to "
+                    "the numeric closing"
+                )
+            return None
+        chosen = {name: b for name, b in branches.items() if name in names}
+        if chosen:
+            found = replace(found, steps=choose_branches(found.steps, chosen))
+            _move_to_branch(found, positions)
+        return found
+
+    return replace(
+        with_embeddings(model, renew),
+        reference={i: frozen(x) for i, x in positions.items()},
+    )
+
+
+def closed_form(joint: Embedding, reference: Mapping) -> ExplicitJoint | None:
+    """The embedding of a cluster in closed form, or None where a loop of it has none.
+
+    The joints that the present embedding solves for are preferred, so that v stays the same.
+    """
+    if not joint.implicit:
+        return None
+    solved = {
+        body.index
+        for body in joint.bodies
+        if set(range(joint.nv_span)[joint.columns[body.index]]) <= set(joint.dependent)
+    }
+    steps = recognise(joint.bodies, joint.loops, reference, prefer=solved)
+    if steps is None:
+        return None
+    K, _ = stack_rows(joint.bodies, joint.loops, reference, None)
+    found = ExplicitJoint(joint.bodies, joint.loops, steps, tuple(joint.kept))
+    if found.nv != joint.nv or rank(K) != len(joint.kept):
+        return None
+    return found
+
+
+def _move_to_branch(joint: ExplicitJoint, positions: dict) -> None:
+    q = np.concatenate([positions[body.index] for body in joint.coordinates])
+    with np.errstate(invalid="ignore"):
+        moved = joint.positions(q)
+    for loop in joint.loops:
+        finite = all(np.all(np.isfinite(moved[i])) for i in loop.bodies)
+        if not finite or np.abs(loop.residual(moved)).max() > 1e-7:
+            raise ClosureError(
+                f"loop '{loop.name}' cannot be assembled on the branch asked for at the reference "
+                "configuration: build the model with a reference nearer to it"
+            )
+    positions |= moved
+
+
+def numeric(model: Model, loops: Iterable[str] | None = None) -> Model:
+    """The model with its closed forms given back to numeric closing: the twin to compare with.
+
+    Couplings that were explicit from the start stay so. The independent joints stay the same.
+    """
+    wanted = None if loops is None else list(loops)
+    _check_loop_names(model, wanted or ())
+
+    def renew(cluster: Cluster):
+        joint = cluster.embedding
+        if not isinstance(joint, ExplicitJoint):
+            return None
+        if not any(isinstance(step, ClosedForm) for step in joint.steps):
+            return None
+        if wanted is not None and not {loop.name for loop in cluster.loops} & set(wanted):
+            return None
+        positions = {i: model.reference[i] for i in cluster.bodies}
+        found, _ = implicit_joint(joint.bodies, joint.loops, positions)
+        K, _ = found.constraint(positions, None)
+        dependent = [c for c in range(joint.nv_span) if c not in joint.independent]
+        order = pivot_order(K[np.ix_(found.kept, dependent)])
+        return replace(found, dependent=tuple(dependent), order=order)
+
+    return with_embeddings(model, renew)
+
+
+def with_embeddings(model: Model, renew: Callable[[Cluster], Embedding | None]) -> Model:
+    """The model with new embeddings of its clusters, where `renew` gives one."""
+    embeddings = [renew(cluster) or cluster.embedding for cluster in model.clusters]
+    groups = [list(cluster.bodies) for cluster in model.clusters]
+    return replace(model, clusters=build_clusters(model.bodies, groups, embeddings))
+
+
+def _check_loop_names(model: Model, names: Iterable[str]) -> None:
+    known = [loop.name for loop in model.loops]
+    for name in names:
+        if name not in known:
+            raise ModelError(unknown("loop", name, known))
+
+
+def convert_configuration(old: Model, new: Model, q):
+    """q of one model of a mechanism as q of another."""
+    return new.pack(old.unpack(q))
+
+
+def convert_velocity(old: Model, new: Model, q, v):
+    """v of one model of a mechanism as v of another; q is the old model's."""
+    return (spanning_map(old, q)[0] @ v)[independent_columns(new)]
+
+
+def convert_acceleration(old: Model, new: Model, q, v, a):
+    """a of one model of a mechanism as a of another; q and v are the old model's."""
+    G, g = spanning_map(old, q, v)
+    return (G @ a + g)[independent_columns(new)]
+
+
+def convert_force(old: Model, new: Model, q, tau):
+    """tau of one model of a mechanism as tau of another, of the same power; q is the old model's.
+
+    With v_new = T v_old, T' tau_new = tau_old.
+    """
+    T = spanning_map(old, q)[0][independent_columns(new)]
+    if isinstance(T, np.ndarray):
+        return np.linalg.solve(T.T, tau)
+    return LDL(T @ T.T).solve(T @ tau)
+
+
+__all__ = [
+    "analytic", "convert_acceleration", "convert_configuration", "convert_force",
+    "convert_velocity", "numeric", "repartition", "with_embeddings",
+]  # fmt: skip
