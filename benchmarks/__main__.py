@@ -60,12 +60,14 @@ def report(data: dict) -> str:
         "with all SIMD lanes.", "",
         table(data["papers"], {
             "robot": "robot", "aba_paper_us": "their C-ABA", "aba_us": "C-ABA",
-            "aba_ratio": "ratio", "rnea_paper_us": "their C-RNEA", "rnea_us": "C-RNEA", "rnea_ratio": "ratio",
+            "aba_ratio": "ratio", "rnea_paper_us": "their C-RNEA", "rnea_us": "C-RNEA",
+            "rnea_ratio": "ratio",
             "aba_lanes_us": "C-ABA, lanes", "aba_lanes_ratio": "ratio",
             "rnea_lanes_us": "C-RNEA, lanes", "rnea_lanes_ratio": "ratio",
         }),
         "", "## Tables II-IV of Chignoli et al.", "",
-        "Time more (+) or less (-) than the cluster algorithm, in percent. Every method compiled the same way; `operations` the same by counting.", "",
+        "Time more (+) or less (-) than the cluster algorithm, in percent. Every method compiled "
+        "the same way; `operations` the same by counting.", "",
         table(data["tables"], {
             "table": "table", "robot": "robot", "method": "method", "paper": "paper %",
             "percent": "ours %", "percent_operations": "operations %", "same_sign": "same sign",

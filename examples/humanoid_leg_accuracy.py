@@ -79,7 +79,7 @@ def main(path=None):
     print(
         "\nThe paper's figures, given for the ankle, are reproduced by the knee coordinate of the\n"
         "shared belt transmission (4.31 and 1.04 N m), with ω read as a frequency in Hz, as its\n"
-        "formula sin(2π ω t) has it. The torque of the ankle coordinate is smaller, and so are its\n"
+        "formula sin(2π ω t) has it. The torque of the ankle coordinate is smaller, so are its\n"
         "errors in N m, though not in percent. The shares differ a little: the largest exact\n"
         "torque is 11.2 N m here and would have to be 11.0 N m there."
     )
