@@ -37,9 +37,11 @@ def report(data: dict) -> str:
     if "pinocchio" in data:
         parts += [
             "", "## The same tree, from Python, one core, fp64", "",
-            "One state: `bind` against `pin.aba` / `pin.rnea`. Batch: 4096 states a call.", "",
+            "One state: `bind` against `pin.aba` / `pin.rnea` (ratios) and MuJoCo's `mj_forward` "
+            "without contact. Batch: 4096 states a call.", "",
             table(data["pinocchio"], {
-                "robot": "robot", "aba_pin_us": "pin.aba", "aba_us": "C-ABA", "aba_ratio": "ratio",
+                "robot": "robot", "mujoco_us": "mj_forward", "aba_pin_us": "pin.aba",
+                "aba_us": "C-ABA", "aba_ratio": "ratio",
                 "aba_batch_us": "C-ABA batch", "aba_batch_ratio": "ratio",
                 "rnea_pin_us": "pin.rnea",
                 "rnea_us": "C-RNEA", "rnea_ratio": "ratio", "rnea_batch_us": "C-RNEA batch",

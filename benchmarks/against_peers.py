@@ -58,6 +58,8 @@ def against_pinocchio() -> list[dict]:
         peer, state = Pinocchio(model), one_state(model)
         row = {"robot": name}
         pq, pv, px = peer.state(*state)
+        simulator = MuJoCo(model)
+        simulator.set_state(*state)
         for key, fn, rival in (
             ("aba", gb.forward_dynamics, peer.pin.aba),
             ("rnea", gb.inverse_dynamics, peer.pin.rnea),
@@ -67,7 +69,8 @@ def against_pinocchio() -> list[dict]:
             error = np.abs(compiled(*state) - expected).max() / np.abs(expected).max()
             batch = [np.tile(x, (BATCH, 1)) for x in state]
             out = np.empty((BATCH, model.nv))
-            seconds = interleaved({
+            others = {"mujoco": simulator.forward} if key == "aba" else {}
+            seconds = interleaved(others | {
                 "pin": partial(rival, peer.model, peer.data, pq, pv, px),
                 "bound": compiled.bind(*(np.ascontiguousarray(x) for x in state)),
                 "batch": lambda c=compiled, b=batch, o=out: c(*b, out=o),
@@ -80,6 +83,8 @@ def against_pinocchio() -> list[dict]:
                 f"{key}_batch_us": seconds["batch"] / BATCH * 1e6,
                 f"{key}_batch_ratio": seconds["pin"] / (seconds["batch"] / BATCH),
             }
+            if others:
+                row["mujoco_us"] = seconds["mujoco"] * 1e6
         rows.append(row)
     return rows
 

@@ -1,11 +1,38 @@
 """Every example runs; its figures are those it claims."""
 
+import re
 import runpy
 from pathlib import Path
 
 import numpy as np
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+import grubler as gb
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+
+
+def snippets(path: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S)
+
+
+def test_readme_runs(capsys):
+    space: dict = {}
+    for code in snippets("README.md"):
+        exec(code, space)
+    assert "mobility 18" in capsys.readouterr().out
+    assert space["model"].nv == 1
+
+
+def test_compile_document_runs():
+    model = gb.robots.load("arm7")
+    q, v = model.random_state(0)
+    tau, Q, V = np.zeros(7), np.tile(q, (9, 1)), np.tile(v, (9, 1))
+    space = {"gb": gb, "np": np, "model": model, "q": q, "v": v, "tau": tau}
+    space |= {"Q": Q, "V": V, "T": np.zeros((9, 7)), "A": np.empty((9, 7)), "a": np.empty(7)}
+    for code in snippets("docs/compile.md"):
+        exec(code.replace(", out=a)", ", out=np.empty(7))"), space)
+    assert np.allclose(space["A"], gb.forward_dynamics(model, q, v, tau))
 
 
 def test_demo(capsys):

@@ -49,7 +49,7 @@ def _update(digest, x, seen: dict) -> None:
         seen[id(x)] = len(seen)
         for field in dataclasses.fields(x):
             _update(digest, getattr(x, field.name), seen)
-    elif inspect.isfunction(x) and x.__module__.startswith("grubler.") and not x.__closure__:
+    elif inspect.isfunction(x) and str(x.__module__).startswith("grubler.") and not x.__closure__:
         digest.update(f"{x.__module__}.{x.__qualname__}".encode())
     else:
         raise _NoDigest

@@ -25,10 +25,7 @@ KEEP = 0.5  # among columns within this share of the best pivot the last is solv
 
 def embed(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
     """The embedding of a cluster and the positions at which it was found assembled."""
-    if not loops:
-        if len(bodies) == 1:
-            return OpenJoint(bodies, ()), reference
-        # merged for the sake of the tree alone: independent joints side by side
+    if not loops:  # an ordinary joint, or several merged for the sake of the tree alone
         return OpenJoint(bodies, ()), reference
     steps = explicit_steps(bodies, loops)
     if steps is not None:
@@ -79,7 +76,7 @@ def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
     zero = {body.index: np.zeros(1) for body in bodies}
     K, _ = stack_rows(bodies, loops, zero, None)
     constant = residual(loops, zero)
-    kept, dependent = choose(bodies, loops, K, prefer_last=True)
+    kept, dependent = choose(bodies, loops, K)
     independent = [c for c in range(len(bodies)) if c not in dependent]
     Kd = K[np.ix_(kept, dependent)]
     G = -np.linalg.solve(Kd, K[np.ix_(kept, independent)])
@@ -105,7 +102,7 @@ def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference:
     """Assemble, count the rank, choose rows and columns (at an assembled configuration)."""
     assembled = close(bodies, loops, reference)
     K, at = _generic_sample(bodies, loops, assembled)
-    kept, dependent = choose(bodies, loops, K, prefer_last=True)
+    kept, dependent = choose(bodies, loops, K)
     Kd = K[np.ix_(kept, dependent)]
     joint = ImplicitJoint(bodies, loops, tuple(kept), tuple(dependent), pivot_order(Kd))
     _refuse_immobile(joint, len(K))
@@ -148,7 +145,7 @@ def _generic_sample(bodies, loops, assembled: dict):
     return first[2], first[3]
 
 
-def choose(bodies, loops, K: np.ndarray, prefer_last: bool) -> tuple[list[int], list[int]]:
+def choose(bodies, loops, K: np.ndarray) -> tuple[list[int], list[int]]:
     """Independent rows of K and the columns to solve for, by greedy pivoting."""
     r = rank(K)
     kept = sorted(pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
