@@ -163,7 +163,7 @@ def choose(bodies, loops, K: np.ndarray) -> tuple[list[int], list[int]]:
         [c for c in columns if flags[c] is None and c not in declared],
         [c for c in columns if flags[c]],
     ]
-    dependent = pivots(K[kept], r, stages, prefer_last)
+    dependent = pivots(K[kept], r, stages, prefer_last=True)
     _refuse_choice(loops, names, flags, dependent, K[np.ix_(kept, dependent)])
     return kept, dependent
 

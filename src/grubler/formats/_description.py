@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..builder import ModelBuilder
-from ..errors import GrublerError, ModelError
+from ..errors import ClosureError, GrublerError, ModelError
 from ..model import Model
 from ..parts import check_inertia
 from ._report import Complaints
@@ -28,6 +28,8 @@ class Description:
     source: str = ""
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
     armature: dict[str, float] = field(default_factory=dict)
+    guess: Callable[[], dict] | None = None  # a better reference, where closing fails
+    guess_first: bool = False
 
     def build(self, reference: Mapping[str, float] | None = None) -> Model:
         """Tell what was not used, and make the model."""
@@ -39,8 +41,16 @@ class Description:
                 (self.source, 0),
             )
         self.complaints.tell(stacklevel=5)
+        start = {**self.reference, **(reference or {})}
         try:
-            return self.builder.build({**self.reference, **(reference or {})})
+            try:
+                if self.guess is not None and self.guess_first:
+                    start = {**self.guess(), **(reference or {})}
+                return self.builder.build(start)
+            except ClosureError:
+                if self.guess is None:
+                    raise
+                return self.builder.build({**self.guess(), **(reference or {})})
         except GrublerError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise type(error)(f"{prefix}{error}") from error
@@ -70,12 +80,14 @@ def name_massless_leaves(
     masses: Mapping[str, float],
     moments: Mapping[str, float],
     edges: list[tuple[str, str, bool]],
+    closed: set[str],
     where: Mapping[str, Element],
     complaints: Complaints,
 ) -> None:
     """Complain about moving bodies at the end of a chain that carry no inertia at all.
 
-    `edges` are (parent, child, moving). What hangs on fixed joints counts for its carrier.
+    `edges` are (parent, child, moving). What hangs on fixed joints counts for its carrier; bodies
+    in `closed` are held by a loop.
     """
     carrier: dict[str, str] = {}
     parent_of = {child: (parent, moving) for parent, child, moving in edges}
@@ -95,7 +107,7 @@ def name_massless_leaves(
         total[root] = total.get(root, 0.0) + abs(masses[name]) + abs(moments[name])
     busy = {find(parent) for parent, _, moving in edges if moving}
     for _, child, moving in edges:
-        if moving and child not in busy and total.get(child, 0.0) == 0.0:
+        if moving and child not in busy | closed and total.get(child, 0.0) == 0.0:
             complaints.add(
                 f"link '{child}' moves at the end of a chain without mass or inertia: give it an "
                 "<inertial>, or make its joint fixed",

@@ -17,8 +17,9 @@ from ..builder import ModelBuilder
 from ..errors import InputError, ModelError, unknown
 from ..model import Model
 from ..parts import inertia_matrix
-from ..spatial import Transform, rpy_matrix
+from ..spatial import Transform
 from ._description import Description, add_body, name_massless_leaves
+from ._geometry import origin
 from ._report import Complaints
 from ._xml import Element, read_xml
 from .urdf_loops import CLOSURE_TAGS, Closure, read_closures
@@ -77,6 +78,7 @@ READ = {
     "drake:ball_constraint_p_BQ": ({"value"}, set()),
     "transmission": (None, None),  # controller data; read where it names an actuator
 }
+NO_LIMIT = 1e9  # where URDF demands a limit and there is none
 NO_DYNAMICS = {"visual", "collision", "material", "safety_controller", "calibration"}
 
 
@@ -152,22 +154,22 @@ def read_tree(source: str | Path, complaints: Complaints) -> Tree:
 
 def audit(robot: Element, complaints: Complaints) -> None:
     """Complain about every attribute and child that is not read."""
-    waiting = [robot]
-    while waiting:
-        element = waiting.pop(0)
-        attributes, children = READ[element.tag]
+    waiting: list[tuple[Element, Element | None]] = [(robot, None)]
+    while waiting:  # in the order of the file
+        element, parent = waiting.pop()
+        if parent is not None and element.tag not in READ[parent.tag][1]:
+            if element.tag in ("dynamics", "joint_properties") and parent.tag == "joint":
+                _audit_friction(element, complaints)
+            elif element.tag not in NO_DYNAMICS:
+                complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
+            continue
+        attributes, _ = READ[element.tag]
         if attributes is None:
             continue
         for name in element.attributes:
             if name not in attributes and not name.startswith("xmlns"):
                 complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
-        for child in element.children:
-            if child.tag in children:
-                waiting.append(child)
-            elif child.tag in ("dynamics", "joint_properties") and element.tag == "joint":
-                _audit_friction(child, complaints)
-            elif child.tag not in NO_DYNAMICS:
-                complaints.add(f"<{child.tag}> in <{element.tag}> is ignored", child)
+        waiting += [(child, element) for child in reversed(element.children)]
 
 
 def _audit_friction(element: Element, complaints: Complaints) -> None:
@@ -243,12 +245,15 @@ def describe(
     if base not in ("fixed", "free"):
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
     b = ModelBuilder(tree.robot.text("name", "robot"))
-    _add_links(b, tree, base, complaints)
+    masses, moments = _add_links(b, tree, base, complaints)
     if tree.root != "world":
         b.add_joint("root_joint", base, "world", tree.root)
     couplings, actuators = read_transmissions(tree, complaints)
     closures = [*read_closures(tree, complaints), *couplings, *closures]
     touched = {name for closure in closures for name in closure.joints}
+    edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
+    closed = {tree.ends(name)[1] for name in touched}
+    name_massless_leaves(masses, moments, edges, closed, tree.links, complaints)
     for name, joint in tree.joints.items():
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
@@ -260,7 +265,8 @@ def describe(
     return Description(b, complaints, tree.robot.source, armature=armature)
 
 
-def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints) -> None:
+def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints):
+    """Bodies of all links; returns their masses and largest moments of inertia."""
     masses, moments = {}, {}
     for name, link in tree.links.items():
         inertial = link.child("inertial")
@@ -273,8 +279,7 @@ def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints) -
             mass, com, inertia = _inertial(name, inertial, complaints)
         masses[name], moments[name] = mass, float(np.abs(inertia).max())
         add_body(b, name, mass, com, inertia, inertial or link, complaints)
-    edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
-    name_massless_leaves(masses, moments, edges, tree.links, complaints)
+    return masses, moments
 
 
 def _inertial(name: str, inertial: Element, complaints: Complaints):
@@ -288,16 +293,14 @@ def _inertial(name: str, inertial: Element, complaints: Complaints):
                 f"link '{name}' has a mass but no <inertia>: a point mass is used", inertial
             )
         return mass, com, np.zeros((3, 3))
-    six = [inertia.number(k, "0") for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    six = []
+    for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
+        if not inertia.attributes.get(k, "0").strip():
+            complaints.add(f"link '{name}' has {k}=\"\": 0 is used", inertia)
+            six.append(0.0)
+        else:
+            six.append(inertia.number(k, "0"))
     return mass, com, R @ inertia_matrix("", six) @ R.T
-
-
-def origin(element: Element, tag: str = "origin"):
-    """The position and the rotation matrix that an <origin> gives, or none at all."""
-    found = element.child(tag)
-    if found is None:
-        return np.zeros(3), np.eye(3)
-    return found.numbers("xyz", 3, "0 0 0"), rpy_matrix(*found.numbers("rpy", 3, "0 0 0"))
 
 
 def _independent(name: str, joint: Element, touched: set[str], complaints) -> bool | None:
@@ -349,4 +352,4 @@ def _limits(joint: Element, kind: str) -> dict[str, float]:
     found = {arg: limit.number(name) for name, arg in names.items() if name in limit.attributes}
     if kind != "continuous" and {"lower", "upper"} & set(limit.attributes):
         found |= {name: limit.number(name, "0") for name in ("lower", "upper")}
-    return found
+    return {name: x for name, x in found.items() if abs(x) < NO_LIMIT}

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..builder import ModelBuilder
 from ..errors import ModelError, unknown
-from ..joints import perpendicular, unit
+from ..spatial import rpy_matrix
+from ._geometry import origin, turn
 from ._xml import Element
 
 CLOSURE_TAGS = ("loop", "coupling", "loop_joint", "constraint", "drake:ball_constraint")
@@ -89,8 +90,6 @@ def _mimic(tree, name: str, joint: Element, complaints) -> Closure | None:
 
 
 def _loop(tree, element: Element, _) -> Closure:
-    from .urdf import origin
-
     name, kind = element.text("name"), _kind(element, None)
     ends = [element.required(end) for end in ("predecessor", "successor")]
     links = [_link(tree, name, end) for end in ends]
@@ -144,8 +143,6 @@ def _coupling(tree, element: Element, _) -> Closure:
 
 def _loop_joint(tree, element: Element, _) -> Closure:
     """Drake's old element, and Isaac's: two frames whose axes coincide; revolute by default."""
-    from ..spatial import rpy_matrix
-
     name, kind = element.text("name"), _kind(element, "revolute")
     ends = [element.required(end) for end in ("link1", "link2")]
     links = [_link(tree, name, end) for end in ends]
@@ -158,8 +155,6 @@ def _loop_joint(tree, element: Element, _) -> Closure:
 
 def _constraint(tree, element: Element, _) -> Closure:
     """The element proposed for URDF: an origin and an axis on each of two links."""
-    from .urdf import origin
-
     name, kind = element.text("name"), _kind(element, None)
     links = [_link(tree, name, element.required(end)) for end in ("parent", "child")]
     frames, axes = [], []
@@ -171,20 +166,8 @@ def _constraint(tree, element: Element, _) -> Closure:
         options = {"axis": axes[0], "axis2": axes[1]}
     else:  # the axis of both frames is the parent's: turn the child's frame so that it is its own
         (p, R), options = frames[1], {"axis": axes[0]}
-        frames[1] = (p, R @ _turn(axes[0], axes[1]))
+        frames[1] = (p, R @ turn(axes[0], axes[1]))
     return loop_closure(tree, name, kind, links, *frames, element, **options)
-
-
-def _turn(a, b) -> np.ndarray:
-    """The smallest rotation that takes direction a to direction b."""
-    a, b = unit(a), unit(b)
-    c = float(a @ b)
-    if c < -1 + 1e-12:
-        n = perpendicular(a)[0]
-        return 2 * np.outer(n, n) - np.eye(3)
-    v = np.cross(a, b)
-    K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-    return np.eye(3) + K + K @ K / (1 + c)
 
 
 def _ball_constraint(tree, element: Element, _) -> Closure:

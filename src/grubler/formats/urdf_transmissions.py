@@ -56,7 +56,9 @@ def linear_couplings(tree, element: Element) -> list[Closure]:
             offset += term.number("offset", "0")
         if not ratios:
             raise joint.error(f"joint '{name}' depends on nothing: give it a <depends_on>")
-        found.append(_coupling(f"{name}_transmission", name, ratios, offset, joint))
+        alone = len(element.all("joint")) == 1 and "name" in element.attributes
+        title = element.text("name") if alone else f"{name}_transmission"
+        found.append(_coupling(title, name, ratios, offset, joint))
     return found
 
 
@@ -114,7 +116,7 @@ def add_actuators(b: ModelBuilder, tree, motors: list[Motor], complaints) -> dic
         seen.add(motor.name)
         limit = tree.joints[motor.joint].child("limit")
         effort = None
-        if limit is not None and "effort" in limit.attributes:
+        if limit is not None and "effort" in limit.attributes and limit.number("effort") < 1e9:
             effort = limit.number("effort") / abs(motor.gear)
         b.add_actuator(motor.name, motor.joint, motor.gear, effort)
         if motor.armature:
