@@ -322,3 +322,43 @@ def test_rotor_angle_does_not_matter():
     R, _ = gb.frame_pose(model, [0.4], "rotor")
     turned = rpy_matrix(0.3, 0.2, 0.1) @ rpy_matrix(0, 0, 0.4 * 7 + 1)
     assert np.allclose(R, turned)
+
+
+def test_armature_adds_to_the_spanning_diagonal():
+    """M + Gᵀ R G, in every algorithm, also behind a gear and in an implicit cluster."""
+
+    def build(armature):
+        b = gb.ModelBuilder("arm")
+        for name in ("link", "rotor", "crank", "coupler", "rocker"):
+            b.add_body(name, **LINK)
+        y = {"axis": (0, 1, 0)}
+        b.add_joint("j", "revolute", "world", "link", armature=armature, **y)
+        b.add_joint("r", "revolute", "world", "rotor", armature=2 * armature, **y)
+        b.add_coupling("gear", "r", {"j": 5.0})
+        b.add_joint("c1", "revolute", "link", "crank", armature=3 * armature, **y)
+        b.add_joint("c2", "revolute", "crank", "coupler", xyz=(0.2, 0, 0), **y)
+        b.add_joint("c3", "revolute", "link", "rocker", xyz=(0.5, 0, 0), armature=armature, **y)
+        b.add_loop(
+            "tip", "ball", "coupler", "rocker",
+            predecessor_xyz=(0.45, 0, 0), successor_xyz=(0.4, 0, 0),
+        )  # fmt: skip
+        return b.build()
+
+    bare, armed = build(0.0), build(0.3)
+    q, v = armed.random_state(1)
+    G, _ = gb.spanning_map(armed, q)
+    R = np.diag([armed.joint(n).armature for n in armed.spanning_names])
+    M = gb.mass_matrix(armed, q)
+    assert relative(M, gb.mass_matrix(bare, q) + G.T @ R @ G) < 1e-12
+    assert relative(M, gb.mass_matrix(armed, q, method="projected")) < 1e-12
+    tau = np.array([0.3, -0.2])
+    a = gb.forward_dynamics(armed, q, v, tau)
+    for method in ("projection", "lagrange", "mass_matrix"):
+        assert relative(gb.forward_dynamics(armed, q, v, tau, method=method), a) < 1e-11
+    assert relative(gb.inverse_dynamics(armed, q, v, a), tau) < 1e-10
+    omega = gb.inverse_osim(armed, q, ["coupler"])
+    assert relative(gb.inverse_osim(armed, q, ["coupler"], method="projected"), omega) < 1e-11
+    extra = gb.energy(armed, q, v).kinetic - gb.energy(bare, q, v).kinetic
+    assert np.isclose(extra, 0.5 * v @ G.T @ R @ G @ v)
+    with pytest.raises(gb.ModelError, match="armature"):
+        build(-1.0)

@@ -21,8 +21,18 @@ from .loops import (
 )
 from .model import Model, as_position
 from .partition import embed
-from .parts import WORLD, Actuator, Body, Frame, TreeJoint, check_inertia, frozen, inertia_matrix
-from .spatial import Transform, rpy_matrix, skew
+from .parts import (
+    WORLD,
+    Actuator,
+    Body,
+    Frame,
+    TreeJoint,
+    check_inertia,
+    frozen,
+    inertia_matrix,
+    lump,
+)
+from .spatial import Transform, rpy_matrix
 
 
 @dataclass
@@ -71,12 +81,13 @@ class ModelBuilder:
         rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
         axis_x=None, independent: bool | None = None, lower: float | None = None,
         upper: float | None = None, velocity_limit: float | None = None,
-        effort_limit: float | None = None,
+        effort_limit: float | None = None, armature: float = 0.0,
     ) -> None:  # fmt: skip
         """A tree joint from body `parent` (or "world") to body `child`, which it carries.
 
         Placed at `xyz` with rotation `rpy` (URDF angles) or matrix `R` in the parent; axes in the
         joint frame. `independent` marks the joint as a coordinate of its cluster, or not.
+        `armature` is inertia added to the joint's own velocity, as MuJoCo has it.
         """
         if name in self._joint_names:
             raise ModelError(f"there is already a joint named '{name}': names are unique")
@@ -85,13 +96,16 @@ class ModelBuilder:
                 f"body '{child}' already hangs from joint '{self._edges[child].joint.name}': a "
                 f"body has one tree joint; close the loop with add_loop('{name}', ...)"
             )
+        if not (np.isfinite(armature) and armature >= 0):
+            raise ModelError(f"armature of joint '{name}' is {armature}: give a number >= 0")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
             _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
         )
         joint = TreeJoint(
-            name, motion, placement, independent, lower, upper, velocity_limit, effort_limit
-        )
+            name, motion, placement, independent, lower, upper, velocity_limit, effort_limit,
+            float(armature),
+        )  # fmt: skip
         self._joint_names[name] = child
         self._edges[child] = _Edge(parent, child, joint)
 
@@ -330,18 +344,9 @@ class _Tree:
         """Mass, centre of mass and inertia of a body with all that is welded to it: exact."""
         parts = [(self._masses[n], X) for n, (root, X) in self._weld.items() if root == name]
         if len(parts) == 1:
-            m = parts[0][0]
-            return m.mass, m.com, m.inertia
-        mass = sum(m.mass for m, _ in parts)
-        centres = [X.r + X.E.T @ m.com for m, X in parts]
-        com = np.zeros(3)
-        if mass > 0:
-            com = sum(m.mass * c for (m, _), c in zip(parts, centres, strict=True)) / mass
-        inertia = np.zeros((3, 3))
-        for (m, X), c in zip(parts, centres, strict=True):
-            d = skew(c - com)
-            inertia = inertia + X.E.T @ m.inertia @ X.E - m.mass * (d @ d)
-        return mass, com, inertia
+            own = parts[0][0]
+            return own.mass, own.com, own.inertia
+        return lump((m.mass, m.com, m.inertia, X) for m, X in parts)
 
     def welded_frames(self) -> list[Frame]:
         """Bodies that were welded to another stay known as frames on it."""

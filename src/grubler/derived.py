@@ -16,8 +16,8 @@ from .embedding import OpenJoint
 from .errors import ModelError
 from .loops.base import ExplicitLoop
 from .model import Model
-from .parts import WORLD, Body, Frame, frozen
-from .spatial import Transform, skew
+from .parts import WORLD, Body, Frame, frozen, lump
+from .spatial import Transform
 
 
 @lru_cache(maxsize=128)
@@ -33,7 +33,7 @@ def spanning_tree(model: Model) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class IndependentTree:
-    """G_ind with the constant inertia H̃ that stands in for what it leaves out.
+    """G_ind, bare (`model`) and with the constant inertia H̃ that stands in for what it leaves out.
 
     `armature` is the diagonal of H̃: N² I_rot of every dependent body driven through an explicit
     coupling, at the reference configuration. `select` picks the tree's q out of the model's, and
@@ -42,6 +42,7 @@ class IndependentTree:
     """
 
     model: Model
+    armed: Model
     armature: np.ndarray
     select: np.ndarray
     carrier: dict[int, tuple[int, Transform]]
@@ -72,7 +73,7 @@ def independent_tree(model: Model) -> IndependentTree:
                 "the approximate methods need a model whose independent joints form a tree"
             )
         parts = [(model.bodies[j], X) for j, (root, X) in carrier.items() if root == i]
-        mass, com, inertia = _lump(parts)
+        mass, com, inertia = lump((b.mass, b.com, b.inertia, X) for b, X in parts)
         bodies.append(
             replace(
                 body,
@@ -83,15 +84,26 @@ def independent_tree(model: Model) -> IndependentTree:
                 inertia=frozen(inertia),
             )
         )
-    bodies = tuple(bodies)
-    embeddings = [OpenJoint((body,), ()) for body in bodies]
     moved = {i: (index[root], X) for i, (root, X) in carrier.items()}
-    tree = Model(
-        f"{model.name} (independent tree)", model.gravity, bodies, (),
-        build_clusters(bodies, [[i] for i in range(len(bodies))], embeddings), (), (),
-        {index[i]: model.reference[i] for i in keep},
-    )  # fmt: skip
-    return IndependentTree(tree, frozen(_armature(model)), _selection(model, keep), moved)
+    reference = {index[i]: model.reference[i] for i in keep}
+    armature = _armature(model)
+    name = f"{model.name} (independent tree)"
+    bare = _tree(name, model.gravity, bodies, reference)
+    armed = []
+    for body, cluster in zip(bodies, bare.clusters, strict=True):
+        share = float(armature[cluster.v].max(initial=0.0))  # zero but for joints of one freedom
+        armed.append(replace(body, joint=replace(body.joint, armature=body.joint.armature + share)))
+    with_armature = _tree(name, model.gravity, armed, reference)
+    select = _selection(model, keep)
+    return IndependentTree(bare, with_armature, frozen(armature), select, moved)
+
+
+def _tree(name: str, gravity, bodies: list[Body], reference: dict) -> Model:
+    """A model without loops, one body a cluster."""
+    groups = [[i] for i in range(len(bodies))]
+    embeddings = [OpenJoint((body,), ()) for body in bodies]
+    clusters = build_clusters(bodies, groups, embeddings)
+    return Model(name, gravity, tuple(bodies), (), clusters, (), (), reference)
 
 
 def _independent_bodies(model: Model) -> list[int]:
@@ -118,18 +130,6 @@ def _carrier(model: Model, i: int, index: dict) -> tuple[int, Transform]:
         X = X @ model.bodies[i].joint.transform(model.reference[i])
         i = model.bodies[i].parent
     return i, X
-
-
-def _lump(parts: list[tuple[Body, Transform]]):
-    mass = sum(body.mass for body, _ in parts)
-    centres = [X.r + X.E.T @ body.com for body, X in parts]
-    com = sum(b.mass * c for (b, _), c in zip(parts, centres, strict=True)) / mass if mass else 0.0
-    com = com + np.zeros(3)
-    inertia = np.zeros((3, 3))
-    for (body, X), centre in zip(parts, centres, strict=True):
-        d = skew(centre - com)
-        inertia = inertia + X.E.T @ body.inertia @ X.E - body.mass * (d @ d)
-    return mass, com, inertia
 
 
 def _armature(model: Model) -> np.ndarray:

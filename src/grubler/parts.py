@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from .errors import ModelError
 from .joints import Joint
-from .spatial import Transform, spatial_inertia
+from .spatial import Transform, skew, spatial_inertia
 
 WORLD = -1  # index of the fixed base
 
@@ -26,7 +27,9 @@ class TreeJoint:
     """A joint of the spanning tree: it carries its body.
 
     `placement` is the constant transform X_T from the parent body to the joint frame, `motion`
-    what the joint allows from there. Limits in rad or m, rad/s or m/s, N m or N.
+    what the joint allows from there. Limits in rad or m, rad/s or m/s, N m or N. `armature` (kg m²
+    or kg) is inertia felt by the joint's own velocity alone, added to the diagonal of the spanning
+    mass matrix.
     """
 
     name: str
@@ -37,6 +40,7 @@ class TreeJoint:
     upper: float | None = None
     velocity_limit: float | None = None
     effort_limit: float | None = None
+    armature: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -142,3 +146,19 @@ def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bo
             "(the two smaller ones must sum to at least the largest); correct it, or pass "
             "physical=False for a deliberate idealisation such as a planar link"
         )
+
+
+def lump(parts: Iterable[tuple[float, np.ndarray, np.ndarray, Transform]]):
+    """Mass, centre of mass and inertia of bodies welded together, each given by its own and the
+    transform from the common frame into it."""
+    parts = list(parts)
+    mass = sum(m for m, *_ in parts)
+    centres = [X.r + X.E.T @ com for _, com, _, X in parts]
+    com = np.zeros(3)
+    if mass > 0:
+        com = sum(m * c for (m, *_), c in zip(parts, centres, strict=True)) / mass
+    inertia = np.zeros((3, 3))
+    for (m, _, own, X), centre in zip(parts, centres, strict=True):
+        d = skew(centre - com)
+        inertia = inertia + X.E.T @ own @ X.E - m * (d @ d)
+    return mass, com, inertia

@@ -81,7 +81,7 @@ def analytic(
 
     def renew(cluster: Cluster):
         names = {loop.name for loop in cluster.loops}
-        if not cluster.loops or (wanted is not None and not names & set(wanted)):
+        if not cluster.embedding.implicit or (wanted is not None and not names & set(wanted)):
             return None
         local = {i: model.reference[i] for i in cluster.bodies}
         found = closed_form(cluster.embedding, local)
@@ -110,8 +110,6 @@ def closed_form(joint: Embedding, reference: Mapping) -> ExplicitJoint | None:
 
     The joints that the present embedding solves for are preferred, so that v stays the same.
     """
-    if not joint.implicit:
-        return None
     solved = {
         body.index
         for body in joint.bodies

@@ -21,7 +21,8 @@ def unconstrained_rnea(model, q, v, a, f_ext=None):
 
 def approximate_rnea(model, q, v, a, f_ext=None):
     """RNEA(G_ind, y, yd, ydd) + H̃ ydd."""
-    return unconstrained_rnea(model, q, v, a, f_ext) + independent_tree(model).armature * a
+    tree = independent_tree(model)
+    return c_rnea(tree.armed, q[tree.select], v, a, _carried(tree, f_ext))
 
 
 def unconstrained_aba(model, q, v, tau, f_ext=None):
@@ -33,15 +34,14 @@ def unconstrained_aba(model, q, v, tau, f_ext=None):
 def approximate_aba(model, q, v, tau, f_ext=None):
     """(H_ind + H̃)⁻¹ (tau - c_ind)."""
     tree = independent_tree(model)
-    forces = _carried(tree, f_ext)
-    return c_aba(tree.model, q[tree.select], v, tau, forces, armature=tree.armature)
+    return c_aba(tree.armed, q[tree.select], v, tau, _carried(tree, f_ext))
 
 
 def approximate_efpa(model, q, frames):
     """J_ind (H_ind + H̃)⁻¹ J_indᵀ."""
     tree = independent_tree(model)
     moved = [(tree.frame(frame), rows) for frame, rows in frames]
-    return c_efpa(tree.model, q[tree.select], moved, armature=tree.armature)
+    return c_efpa(tree.armed, q[tree.select], moved)
 
 
 def _carried(tree: IndependentTree, f_ext):

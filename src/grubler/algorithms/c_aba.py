@@ -22,11 +22,8 @@ from ..linalg import LDL, symmetric
 from .first_pass import base_acceleration, first_pass, net_forces, parent_of
 
 
-def c_aba(model, q, v, tau, f_ext=None, armature=None):
-    """The acceleration a (nv,) under generalized force tau in state (q, v).
-
-    `armature` (nv,) is added to the diagonal of the mass matrix, as the approximate methods do.
-    """
+def c_aba(model, q, v, tau, f_ext=None):
+    """The acceleration a (nv,) under generalized force tau in state (q, v)."""
     states = first_pass(model, q, v, posed=f_ext or ())
     IA = [block_diagonal(state.I) for state in states]  # line 20
     pA = net_forces(model, states, f_ext)  # line 21
@@ -35,8 +32,9 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
         k, p = state.cluster.index, state.cluster.parent
         S, X, c = state.S, state.X, state.c
         U[k] = IA[k] @ S  # (49)
-        D[k] = LDL(joint_inertia(state, U[k], armature))
+        D[k] = LDL(joint_inertia(state, U[k]))
         u[k] = tau[state.cluster.v] - S.T @ pA[k]
+        u[k] = u[k] if state.r is None else u[k] - state.r
         if len(state.cluster.bodies) > 1:
             W[k] = X.forces_back(U[k])
             u[k] = u[k] - U[k].T @ c
@@ -44,7 +42,7 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
                 IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
                 pA[p] = pA[p] + X.force_back(pA[k] + IA[k] @ c) + W[k] @ D[k].solve(u[k])
         elif p is not None:
-            Ia = without_joint(state, IA[k], U[k], D[k], armature)
+            Ia = without_joint(state, IA[k], U[k], D[k])
             IA[p] = IA[p] + X.congruence(Ia)  # (55)
             pA[p] = pA[p] + X.force_back(pA[k] + Ia @ c + U[k] @ D[k].solve(u[k]))  # (56)
     acc, out = [], []
@@ -58,28 +56,29 @@ def c_aba(model, q, v, tau, f_ext=None, armature=None):
     return np.concatenate(out)
 
 
-def joint_inertia(state, U, armature):
-    """D_k = S_k' U_k (49), with the armature of its coordinates."""
+def joint_inertia(state, U):
+    """D_k = S_k' U_k (49), with the armature of its joints."""
     D = state.S.T @ U
-    return D if armature is None else D + np.diag(armature[state.cluster.v])
+    return D if state.R is None else D + state.R
 
 
-def without_joint(state, IA, U, D, armature):
+def without_joint(state, IA, U, D):
     """I_k^a = I_k^A - U D⁻¹ U' (56) of a single body.
 
-    I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows are zero and cost nothing.
+    I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows are zero and cost nothing
+    (armature, which the parent does not feel, leaves something there).
     """
     Ia = symmetric(IA - D.quadratic(U.T))
     S = state.S
-    if armature is None and isinstance(S, np.ndarray) and np.all((S != 0).sum(axis=0) == 1):
+    if state.R is None and isinstance(S, np.ndarray) and np.all((S != 0).sum(axis=0) == 1):
         left = 1.0 - np.any(S != 0, axis=1)
         Ia = Ia * np.outer(left, left)
     return Ia
 
 
-def seen_from_parent(state, IA, U, D, armature):
+def seen_from_parent(state, IA, U, D):
     """λ(k)X*_k I_k^a kX_λ(k), what the articulated inertia adds to the parent's (55), (56)."""
     if len(state.cluster.bodies) == 1:
-        return state.X.congruence(without_joint(state, IA, U, D, armature))
+        return state.X.congruence(without_joint(state, IA, U, D))
     W = state.X.forces_back(U)
     return symmetric(state.X.congruence(IA) - D.quadratic(W.T))

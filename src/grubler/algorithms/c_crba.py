@@ -33,6 +33,8 @@ def mass_matrix_of(model, states):
         bodies, S = state.cluster.bodies, state.split(state.S)
         F = np.concatenate([IC[body] @ S_i for body, S_i in zip(bodies, S, strict=True)])
         M[k][k] = symmetric(state.S.T @ F)
+        if state.R is not None:
+            M[k][k] = M[k][k] + state.R
         while state.cluster.parent is not None:
             F = state.X.forces_back(F)
             state = states[state.cluster.parent]

@@ -17,13 +17,13 @@ from .c_aba import joint_inertia, seen_from_parent
 from .first_pass import first_pass, locate
 
 
-def c_efpa(model, q, frames, armature=None):
+def c_efpa(model, q, frames):
     """Ω⁻¹ (sum of rows, squared) for `frames`, a list of (Frame, rows): rows of [angular; linear]
     at the frame, in its axes."""
     posed = [frame.body for frame, _ in frames]
     states = first_pass(model, q, posed=posed)
     S, X = [s.S for s in states], [s.X for s in states]
-    U, D = articulated(model, states, armature)
+    U, D = articulated(states)
 
     P, Y, path = [], [], []  # by effector: propagators and joint forces by cluster
     for frame, rows in frames:
@@ -63,16 +63,16 @@ def c_efpa(model, q, frames, armature=None):
     return symmetric(np.block(blocks))
 
 
-def articulated(model, states, armature=None):
+def articulated(states):
     """U and D of every cluster from the articulated inertias alone (49), (55)."""
     IA = [block_diagonal(state.I) for state in states]
     U, D = {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent
         U[k] = IA[k] @ state.S
-        D[k] = LDL(joint_inertia(state, U[k], armature))
+        D[k] = LDL(joint_inertia(state, U[k]))
         if p is not None:
-            IA[p] = IA[p] + seen_from_parent(state, IA[k], U[k], D[k], armature)
+            IA[p] = IA[p] + seen_from_parent(state, IA[k], U[k], D[k])
     return U, D
 
 

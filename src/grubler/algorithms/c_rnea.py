@@ -26,6 +26,8 @@ def c_rnea(model, q, v, a, f_ext=None):
     for state in reversed(states):
         k = state.cluster
         tau[k.index] = state.S.T @ f[k.index]  # (31)
+        if state.R is not None:
+            tau[k.index] = tau[k.index] + state.R @ a[k.v] + state.r
         if k.parent is not None:
             f[k.parent] = f[k.parent] + state.X.force_back(f[k.index])  # (35)
     return np.concatenate(tau)

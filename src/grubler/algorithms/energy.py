@@ -23,6 +23,9 @@ def energy(model, q, v) -> Energy:
     poses = body_transforms(model, states)
     kinetic, potential = 0.0, 0.0
     for state in states:
+        if state.R is not None:
+            v_k = v[state.cluster.v]
+            kinetic = kinetic + 0.5 * (v_k @ (state.R @ v_k))
         for index, vi in zip(state.cluster.bodies, state.split(state.v), strict=True):
             body = model.bodies[index]
             kinetic = kinetic + 0.5 * (vi @ (body.spatial @ vi))

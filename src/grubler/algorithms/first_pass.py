@@ -14,6 +14,7 @@ import numpy as np
 
 from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
+from ..linalg import symmetric
 from ..model import Model
 from ..spatial import cross_motion, net_force
 
@@ -29,6 +30,7 @@ class ClusterState:
     | v    | v_k             | stacked body velocities (33)                | (6l,)    |
     | c    | c_k = Ṡ_k ẏ_k   | bias acceleration across the joint (26)     | (6l,)    |
     | I    | I_i             | inertias of the bodies                      | list     |
+    | R, r | Gᵀ R G, Gᵀ R g  | armature R of the tree joints, or None      | (nv, nv) |
 
     A rotor that only spins has one row instead of six; `spinning` are the bodies treated so.
     """
@@ -39,6 +41,8 @@ class ClusterState:
     v: np.ndarray | None
     c: np.ndarray | None
     I: list
+    R: np.ndarray | None
+    r: np.ndarray | None
     spinning: frozenset[int]
 
     def split(self, x) -> list:
@@ -120,6 +124,7 @@ def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> Cl
             c = c if drift is None else c + drift
         cs.append(c if inside is None else X.motion(cs[inside]) + c)
     I = inertias(model, spinning)
+    R, r = _armature(model, cluster, G, drifts)
     return ClusterState(
         cluster,
         ClusterTransform(tuple(blocks), outputs, (6,) if parent is None else parent.X.sizes),
@@ -127,8 +132,21 @@ def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> Cl
         np.concatenate(vs) if vs else None,
         np.concatenate(cs) if cs else None,
         [I[index] for index in cluster.bodies],
+        R,
+        r,
         spinning,
     )
+
+
+def _armature(model: Model, cluster: Cluster, G, drifts):
+    """Gᵀ R G and Gᵀ R g for the armature R of the cluster's tree joints; None without any."""
+    joints = [model.bodies[i].joint for i in cluster.bodies]
+    if not any(joint.armature for joint in joints):
+        return None, None
+    weights = np.concatenate([np.full(joint.nv, joint.armature) for joint in joints])
+    GR = G.T * weights
+    drift = None if drifts is None else np.concatenate([drifts[i] for i in cluster.bodies])
+    return symmetric(GR @ G), None if drift is None else GR @ drift
 
 
 def base_acceleration(model: Model) -> np.ndarray:
