@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from .clusters import build_clusters, group_bodies
 from .errors import ModelError, unknown
-from .joints import KINDS, Fixed, Joint, unit
+from .joints import KINDS, Joint, unit
 from .loops import (
     LOOP_KINDS,
     ExplicitConstraint,
@@ -22,31 +21,15 @@ from .loops import (
 from .model import Model, as_position
 from .partition import embed
 from .parts import (
-    WORLD,
     Actuator,
-    Body,
     Frame,
     TreeJoint,
     check_inertia,
     frozen,
     inertia_matrix,
-    lump,
 )
+from .spanning_tree import Edge, Mass, SpanningTree
 from .spatial import Transform, rpy_matrix
-
-
-@dataclass
-class _Mass:
-    mass: float
-    com: np.ndarray
-    inertia: np.ndarray
-
-
-@dataclass
-class _Edge:
-    parent: str
-    child: str
-    joint: TreeJoint
 
 
 class ModelBuilder:
@@ -55,10 +38,10 @@ class ModelBuilder:
     def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
         self.name = name
         self.gravity = _vector(f"gravity of '{name}'", gravity)
-        self._masses: dict[str, _Mass] = {}
-        self._edges: dict[str, _Edge] = {}  # by child
+        self._masses: dict[str, Mass] = {}
+        self._edges: dict[str, Edge] = {}  # by child
         self._joint_names: dict[str, str] = {}  # joint -> child
-        self._loops: dict[str, Callable[[_Tree], Loop]] = {}
+        self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
 
@@ -74,7 +57,7 @@ class ModelBuilder:
             raise ModelError(f"there is already a body named '{name}': names are unique")
         com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
         check_inertia(name, float(mass), com, matrix, physical)
-        self._masses[name] = _Mass(float(mass), com, matrix)
+        self._masses[name] = Mass(float(mass), com, matrix)
 
     def add_joint(
         self, name: str, kind: str, parent: str, child: str, *, xyz=(0.0, 0.0, 0.0),
@@ -107,7 +90,7 @@ class ModelBuilder:
             float(armature),
         )  # fmt: skip
         self._joint_names[name] = child
-        self._edges[child] = _Edge(parent, child, joint)
+        self._edges[child] = Edge(parent, child, joint)
 
     def add_loop(
         self, name: str, kind: str, predecessor: str, successor: str, *,
@@ -130,7 +113,7 @@ class ModelBuilder:
         )
         options = {"axis": unit(axis), "axis2": None if axis2 is None else unit(axis2)}
 
-        def make(tree: _Tree) -> Loop:
+        def make(tree: SpanningTree) -> Loop:
             (a, X_a), (b, X_b) = tree.place(name, predecessor), tree.place(name, successor)
             path_P, path_S = tree.paths(name, a, b)
             return LoopJoint(
@@ -214,7 +197,7 @@ class ModelBuilder:
             raise ModelError(f"there is already an actuator named '{name}': names are unique")
         self._actuators[name] = (joint, float(gear), effort_limit)
 
-    def _add_loop(self, name: str, make: Callable[[_Tree], Loop]) -> None:
+    def _add_loop(self, name: str, make: Callable[[SpanningTree], Loop]) -> None:
         if name in self._loops:
             raise ModelError(
                 f"there is already a loop or coupling named '{name}': names are unique"
@@ -227,7 +210,7 @@ class ModelBuilder:
         `reference` is a guess of joint positions, by name, from which the loops are assembled
         (default zero).
         """
-        tree = _Tree(self._masses, self._edges, self._joint_names)
+        tree = SpanningTree(self._masses, self._edges, self._joint_names)
         loops = tuple(make(tree) for make in self._loops.values())
         for loop in loops:
             if not loop.bodies:
@@ -259,131 +242,6 @@ class ModelBuilder:
             build_clusters(tree.bodies, groups, embeddings), tuple(frames), tuple(actuators),
             {i: frozen(x) for i, x in positions.items()},
         )  # fmt: skip
-
-
-class _Tree:
-    """The spanning tree: bodies in the order given, parents first, fixed joints welded."""
-
-    def __init__(self, masses: dict, edges: dict, joint_names: dict):
-        self._check_graph(masses, edges)
-        self._masses, self._edges, self._joint_names = masses, edges, joint_names
-        # every body's moving root and the transform from that root into the body
-        self._weld: dict[str, tuple[str, Transform]] = {"world": ("world", Transform.identity())}
-        order = self._order(masses, edges)
-        for name in order:
-            edge = edges[name]
-            if isinstance(edge.joint.motion, Fixed):
-                root, X = self._weld[edge.parent]
-                self._weld[name] = (root, edge.joint.placement @ X)
-            else:
-                self._weld[name] = (name, Transform.identity())
-        moving = [name for name in order if self._weld[name][0] == name]
-        self._index = {name: i for i, name in enumerate(moving)} | {"world": WORLD}
-        self.bodies = tuple(self._body(name) for name in moving)
-
-    @staticmethod
-    def _check_graph(masses: dict, edges: dict) -> None:
-        for edge in edges.values():
-            for end in (edge.parent, edge.child):
-                if end != "world" and end not in masses:
-                    raise ModelError(f"joint '{edge.joint.name}': {unknown('body', end, masses)}")
-            if edge.child == "world":
-                raise ModelError(
-                    f"joint '{edge.joint.name}' carries the world: swap parent and child"
-                )
-        for name in masses:
-            if name not in edges:
-                raise ModelError(
-                    f"body '{name}' is not connected: add_joint(..., child='{name}'), of kind "
-                    "'free' for a floating base"
-                )
-            seen, here = [], name
-            while here != "world":
-                if here in seen:
-                    raise ModelError(
-                        f"joints form a cycle: {' -> '.join([*seen[seen.index(here) :], here])}; "
-                        "make one of them a loop with add_loop"
-                    )
-                seen.append(here)
-                if here not in edges:
-                    break
-                here = edges[here].parent
-
-    @staticmethod
-    def _order(masses: dict, edges: dict) -> list[str]:
-        """The order in which bodies were added, parents first."""
-        placed = {"world"}
-        order: list[str] = []
-
-        def place(name: str) -> None:
-            chain = []
-            while name not in placed:
-                chain.append(name)
-                name = edges[name].parent
-            for link in reversed(chain):
-                placed.add(link)
-                order.append(link)
-
-        for name in masses:
-            place(name)
-        return order
-
-    def _body(self, name: str) -> Body:
-        edge = self._edges[name]
-        root, X = self._weld[edge.parent]
-        joint = edge.joint
-        if edge.parent != root:
-            placement = joint.placement @ X
-            joint = TreeJoint(**{**joint.__dict__, "placement": placement})
-        mass, com, inertia = self._lumped(name)
-        return Body(
-            name, self._index[name], self._index[root], joint, mass, frozen(com), frozen(inertia)
-        )
-
-    def _lumped(self, name: str):
-        """Mass, centre of mass and inertia of a body with all that is welded to it: exact."""
-        parts = [(self._masses[n], X) for n, (root, X) in self._weld.items() if root == name]
-        if len(parts) == 1:
-            own = parts[0][0]
-            return own.mass, own.com, own.inertia
-        return lump((m.mass, m.com, m.inertia, X) for m, X in parts)
-
-    def welded_frames(self) -> list[Frame]:
-        """Bodies that were welded to another stay known as frames on it."""
-        return [
-            Frame(name, self._index[root], X)
-            for name, (root, X) in self._weld.items()
-            if name not in (root, "world")
-        ]
-
-    def place(self, user: str, body: str) -> tuple[int, Transform]:
-        """The moving body that carries `body`, and the transform from it."""
-        if body not in self._weld:
-            raise ModelError(f"'{user}': {unknown('body', body, self._weld)}")
-        root, X = self._weld[body]
-        return self._index[root], X
-
-    def joints(self, user: str, names) -> tuple[Body, ...]:
-        for name in names:
-            if name not in self._joint_names:
-                raise ModelError(f"'{user}': {unknown('joint', name, self._joint_names)}")
-            if self._joint_names[name] not in self._index:
-                raise ModelError(f"'{user}' uses joint '{name}', which is fixed and cannot move")
-        return tuple(self.bodies[self._index[self._joint_names[name]]] for name in names)
-
-    def paths(self, name: str, a: int, b: int) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
-        """The bodies from the nearest common ancestor (excluded) to a and to b."""
-        up_a, up_b = self._up(a), self._up(b)
-        common = set(up_a) & set(up_b)
-        path = [[self.bodies[i] for i in reversed(up) if i not in common] for up in (up_a, up_b)]
-        return tuple(path[0]), tuple(path[1])
-
-    def _up(self, i: int) -> list[int]:
-        chain = []
-        while i != WORLD:
-            chain.append(i)
-            i = self.bodies[i].parent
-        return chain
 
 
 def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:

@@ -55,17 +55,17 @@ class Embedding(ABC):
         return len(self.independent)
 
     @property
-    @abstractmethod
-    def nq(self) -> int: ...
+    def coordinates(self) -> tuple[Body, ...]:
+        """The bodies whose joint positions are the cluster's part of q: all, unless explicit."""
+        return self.bodies
 
     @property
-    @abstractmethod
-    def coordinates(self) -> tuple[Body, ...]:
-        """The bodies whose joint positions are the cluster's part of q."""
+    def nq(self) -> int:
+        return sum(body.joint.nq for body in self.coordinates)
 
-    @abstractmethod
     def positions(self, q) -> dict:
         """The position of every tree joint, by body index."""
+        return self._split_q(q, self.bodies)
 
     @abstractmethod
     def velocity_map(self, positions: dict, v):
@@ -95,17 +95,6 @@ class OpenJoint(Embedding):
     def independent(self):
         return tuple(range(self.nv_span))
 
-    @property
-    def nq(self):
-        return sum(body.joint.nq for body in self.bodies)
-
-    @property
-    def coordinates(self):
-        return self.bodies
-
-    def positions(self, q):
-        return self._split_q(q, self.bodies)
-
     def velocity_map(self, positions, v):
         n = self.nv_span
         if v is None:
@@ -133,10 +122,6 @@ class ExplicitJoint(Embedding):
         return tuple(
             c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
         )
-
-    @property
-    def nq(self):
-        return sum(body.joint.nq for body in self.coordinates)
 
     def positions(self, q):
         values = self._split_q(q, self.coordinates)
@@ -184,17 +169,6 @@ class ImplicitJoint(Embedding):
     @cached_property
     def independent(self):
         return tuple(c for c in range(self.nv_span) if c not in self.dependent)
-
-    @property
-    def nq(self):
-        return sum(body.joint.nq for body in self.bodies)
-
-    @property
-    def coordinates(self):
-        return self.bodies
-
-    def positions(self, q):
-        return self._split_q(q, self.bodies)
 
     def constraint(self, positions: dict, velocities: dict | None):
         """The stacked K (rows, nv_span) and k of all loops (2)."""
