@@ -101,7 +101,14 @@ class TestDescription:
         gb.ModelBuilder().add_body("flat", 1.0, inertia=(0, 0, 0, 0, 0, 1), physical=False)
 
     @pytest.mark.parametrize(
-        "options", [{"axis": (0, 0, 0)}, {"axis": (0, 1)}, {"xyz": (0, 0)}, {"R": 2 * np.eye(3)}]
+        "options",
+        [
+            {"axis": (0, 0, 0)},
+            {"axis": (0, 1)},
+            {"xyz": (0, 0)},
+            {"R": 2 * np.eye(3)},
+            {"R": np.full((3, 3), np.nan)},
+        ],
     )
     def test_bad_geometry(self, options):
         with pytest.raises(gb.ModelError):

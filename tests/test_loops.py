@@ -12,7 +12,14 @@ from grubler.symbolic import Differentiable
 def spatial_loop(kind, seed=0):
     """Two random chains, closed by a loop joint whose frames meet at a random configuration."""
     rng = np.random.default_rng(seed)
-    freedoms = {"distance": 2, "planar": 4, "universal": 5, "cylindrical": 5}.get(kind, 7)
+    freedoms = {
+        "distance": 2,
+        "planar": 4,
+        "universal": 5,
+        "cylindrical": 5,
+        "inline": 3,
+        "inplane": 2,
+    }.get(kind, 7)
     b = gb.ModelBuilder(f"{kind} loop")
     chains = {"a": (freedoms + 1) // 2, "b": freedoms // 2 + 1}
     for side, count in chains.items():
@@ -51,7 +58,7 @@ def spatial_loop(kind, seed=0):
 
 ROWS = {
     "revolute": 5, "prismatic": 5, "ball": 3, "universal": 4, "cylindrical": 4, "planar": 3,
-    "fixed": 6, "distance": 1,
+    "fixed": 6, "distance": 1, "inline": 2, "inplane": 1,
 }  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .embedding import stack_rows
 from .errors import ClosureError
-from .loops import Loop
+from .loops import Loop, LoopJoint
 from .parts import Body
 
 CLOSED = 1e-12  # what assembly aims at, m or rad
@@ -39,10 +40,10 @@ def newton(
     n = sum(body.joint.nv for body in bodies)
     free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
     phi = residual(loops, positions)
-    damping = 1e-3
+    damping, slow = 1e-3, 0
     for _ in range(200):
         gap = np.abs(phi).max(initial=0.0)
-        if gap < CLOSED * 1e-2 or damping > 1e12:
+        if gap < CLOSED * 1e-2 or damping > 1e12 or slow > 12:
             break
         K = stack_rows(bodies, loops, positions, None)[0][:, free]
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
@@ -57,7 +58,9 @@ def newton(
         step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
         moved = move(bodies, positions, step)
         phi_moved = residual(loops, moved)
-        if np.linalg.norm(phi_moved) < np.linalg.norm(phi):
+        before, after = np.linalg.norm(phi), np.linalg.norm(phi_moved)
+        slow = slow + 1 if after > 0.999 * before else 0
+        if after < before:
             positions, phi, damping = moved, phi_moved, damping * 0.1
         elif gap < CLOSED:
             break
@@ -79,9 +82,13 @@ def close(
     steps of growing size, `restarts` times at most.
     """
     held = list(held)
+    positions, gap = newton(bodies, loops, guess, held)
+    if not _closed(loops, positions, gap) and (loose := _without_orientation(loops)) is not None:
+        # frames that start far apart in angle meet first in position, then turn
+        guess = newton(bodies, loose, guess, held)[0]
     rng = np.random.default_rng(0)
     n = sum(body.joint.nv for body in bodies)
-    best, best_gap = guess, np.inf
+    best, best_gap, stalled = guess, np.inf, 0
     for attempt in range(restarts + 1):
         start = guess
         if attempt:
@@ -89,11 +96,26 @@ def close(
             step[held] = 0.0
             start = move(bodies, guess, step)
         positions, gap = newton(bodies, loops, start, held)
-        if gap < TOLERANCE and all(loop.on_branch(positions) for loop in loops):
+        if _closed(loops, positions, gap):
             return positions
+        stalled = stalled + 1 if gap > TOLERANCE and 0.99 < gap / best_gap < 1.01 else 0
         if gap < best_gap:
             best, best_gap = positions, gap
+        if stalled >= 4:  # start after start ends with the same gap: out of reach
+            break
     raise ClosureError(_cannot_close(loops, best, bool(held)))
+
+
+def _closed(loops: Sequence[Loop], positions: dict, gap: float) -> bool:
+    return gap < TOLERANCE and all(loop.on_branch(positions) for loop in loops)
+
+
+def _without_orientation(loops: Sequence[Loop]) -> list[Loop] | None:
+    """The loops with welds as ball joints, or None where there is no weld."""
+    welds = [isinstance(loop, LoopJoint) and loop.kind == "fixed" for loop in loops]
+    if not any(welds):
+        return None
+    return [replace(loop, kind="ball") if w else loop for loop, w in zip(loops, welds, strict=True)]
 
 
 def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool) -> str:

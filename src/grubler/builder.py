@@ -270,6 +270,7 @@ def _rotation(name: str, rpy, R) -> np.ndarray:
     if R is None:
         return frozen(rpy_matrix(*_vector(f"rpy of '{name}'", rpy)))
     R = np.asarray(R, dtype=float)
-    if R.shape != (3, 3) or np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+    rotation = R.shape == (3, 3) and np.abs(R @ R.T - np.eye(3)).max() <= 1e-6  # NaN is none
+    if not rotation or np.linalg.det(R) < 0:
         raise ModelError(f"R of '{name}' is not a rotation matrix (3x3, orthonormal, right-handed)")
     return frozen(R)

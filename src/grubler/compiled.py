@@ -10,6 +10,7 @@ from . import compiler
 from .algorithms import EXACT_METHODS
 from .errors import InputError, unknown
 from .fingerprint import fingerprint
+from .gpu import GpuFunction
 from .model import Model
 from .parameters import NAMES, parameter_values, with_parameters
 
@@ -24,8 +25,10 @@ def compile(
     parameters: Sequence[str] = (),
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     lanes: int | None = None,
+    arch: str | None = None,
+    key: str | None = None,
     **options,
-) -> compiler.CompiledFunction:
+) -> compiler.CompiledFunction | GpuFunction:
     """Machine code of `fn(model, ...)` for this model.
 
     `fn` is a public algorithm or a function of your own in the same dialect. Its array arguments
@@ -34,14 +37,29 @@ def compile(
     for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become further
     inputs, in the order given, so that one compilation serves every value. `options` go to `fn` as
     they are: `frames=...`, `method=...`, where "auto" takes the cheapest exact method for this
-    robot.
+    robot. `key`, where given, stands for all that `fn` depends on in the disk cache; a function of
+    your own is traced anew in each process without it.
+
+    `target="cuda"` compiles for NVIDIA GPUs, of architecture `arch` ("sm_90" unless given) and
+    newer: the function then takes arrays of torch, CuPy or JAX there (see `grubler.gpu`).
     """
-    if target != "cpu":
-        raise InputError(unknown("target", target, ["cpu"]))
+    if target not in ("cpu", "cuda"):
+        raise InputError(unknown("target", target, ["cpu", "cuda"]))
+    if target == "cuda" and lanes is not None:
+        raise InputError("lanes are the CPU's: leave them out with target='cuda'")
+    if target == "cpu" and arch is not None:
+        raise InputError("arch names a GPU: leave it out, or compile with target='cuda'")
     problem = _Problem(fn, model, inputs, parameters, shapes, options)
+    if target == "cuda":
+        from .compiler.ptx_function import compile_cuda  # here, since few need it
+
+        return compile_cuda(
+            problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name,
+            arch="sm_90" if arch is None else arch, key=key or problem.key,
+        )  # fmt: skip
     return compiler.compile_function(
         problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name, lanes=lanes,
-        key=problem.key,
+        key=key or problem.key,
     )  # fmt: skip
 
 

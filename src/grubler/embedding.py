@@ -21,6 +21,9 @@ from .loops.base import ExplicitLoop
 from .parts import Body
 
 SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
+DEAD = (
+    1e-6  # sine of the angle at which two bars of a closed form meet, below which it is stretched
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +153,17 @@ class ExplicitJoint(Embedding):
                 drift |= _by_body(step.outputs, g)
         G = np.concatenate([rows[body.index] for body in self.bodies])
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
+
+    def check(self, positions: dict) -> None:
+        """Refuse a dead point of a closed form, where positions give no velocities."""
+        for step in self.steps:
+            conditioning = getattr(step, "conditioning", None)
+            if conditioning is not None and not conditioning(positions) > DEAD:
+                raise PartitionError(
+                    f"loop '{step.name}' is at a dead point at this q: joints "
+                    f"{', '.join(body.joint.name for body in step.inputs)} do not determine the "
+                    "others here; mark other joints independent=True"
+                )
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,3 +135,18 @@ def test_processes_side_by_side(folder):
     assert [p.wait(60) for p in processes] == [0] * 4
     assert not [p for p in entries(folder) if p.suffix == ".part"]
     assert len(entries(folder)) == 12
+
+
+def test_garbage_in_cycles_does_not_crash():
+    """Compiled functions that only the cycle collector can free, engines and all."""
+    import gc
+
+    from grubler.compiler import compile_function
+
+    for i in range(40):
+        f = compile_function(lambda x, i=i: np.sin(x) + float(i), [(3,)], name=f"cycle{i}")
+        f.itself = f
+        assert f(np.zeros(3))[0] == i
+        del f
+        if i % 10 == 9:
+            gc.collect()

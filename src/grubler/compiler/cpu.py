@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import threading
 from dataclasses import dataclass
 
 import llvmlite
@@ -96,15 +97,21 @@ def object_code(ir: str, cpu: Cpu | None = None) -> bytes:
     return machine.emit_object(module)
 
 
+_engines = threading.Lock()  # the global context takes one thread at a time
+
+
 class Library:
     """Object code loaded into this process."""
 
     def __init__(self, code: bytes):
         _initialize()
-        empty = llvm.parse_assembly("", context=llvm.create_context())
-        self._engine = llvm.create_mcjit_compiler(empty, _machine(host(), jit=True))
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+        # The engine's empty module lives in the global context, which is never freed: the garbage
+        # collector may finalize a context of its own before the engine that still needs it.
+        with _engines:
+            empty = llvm.parse_assembly("")
+            self._engine = llvm.create_mcjit_compiler(empty, _machine(host(), jit=True))
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """The address of a function, or 0."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..builder import ModelBuilder
-from ..errors import ClosureError, GrublerError, ModelError
+from ..errors import GrublerError, ModelError
 from ..model import Model
 from ..parts import check_inertia
 from ._report import Complaints
@@ -19,38 +19,20 @@ from ._xml import Element
 class Description:
     """A mechanism as read.
 
-    `reference` is the guess from which the loops are assembled, by joint name. `armature` is the
-    inertia that the file adds to the diagonal of the mass matrix, by joint name (kg m² or kg).
+    `reference` is the guess from which the loops are assembled, by joint name.
     """
 
     builder: ModelBuilder
     complaints: Complaints
     source: str = ""
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
-    armature: dict[str, float] = field(default_factory=dict)
-    guess: Callable[[], dict] | None = None  # a better reference, where closing fails
-    guess_first: bool = False
 
     def build(self, reference: Mapping[str, float] | None = None) -> Model:
         """Tell what was not used, and make the model."""
-        if self.armature:
-            shown = ", ".join(f"{n} {x:g}" for n, x in list(self.armature.items())[:4])
-            more = ", ..." if len(self.armature) > 4 else ""
-            self.complaints.add(
-                f"armature of {len(self.armature)} joints ({shown}{more}) is ignored",
-                (self.source, 0),
-            )
-        self.complaints.tell(stacklevel=5)
+        self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
         try:
-            try:
-                if self.guess is not None and self.guess_first:
-                    start = {**self.guess(), **(reference or {})}
-                return self.builder.build(start)
-            except ClosureError:
-                if self.guess is None:
-                    raise
-                return self.builder.build({**self.guess(), **(reference or {})})
+            return self.builder.build(start)
         except GrublerError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise type(error)(f"{prefix}{error}") from error

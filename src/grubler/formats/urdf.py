@@ -244,11 +244,12 @@ def describe(
     base = base or "fixed"
     if base not in ("fixed", "free"):
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
+    _check_base(tree, base)
     b = ModelBuilder(tree.robot.text("name", "robot"))
     masses, moments = _add_links(b, tree, base, complaints)
     if tree.root != "world":
         b.add_joint("root_joint", base, "world", tree.root)
-    couplings, actuators = read_transmissions(tree, complaints)
+    couplings, motors = read_transmissions(tree, complaints)
     closures = [*read_closures(tree, complaints), *couplings, *closures]
     touched = {name for closure in closures for name in closure.joints}
     edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
@@ -258,11 +259,24 @@ def describe(
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
-        _add_joint(b, name, joint, (kinds or {}).get(name), independent)
+        reflected = sum(motor.armature for motor in motors if motor.joint == name)
+        _add_joint(b, name, joint, (kinds or {}).get(name), independent, reflected)
     for closure in closures:
         closure.add_to(b)
-    armature = add_actuators(b, tree, actuators, complaints)
-    return Description(b, complaints, tree.robot.source, armature=armature)
+    add_actuators(b, tree, motors, complaints)
+    return Description(b, complaints, tree.robot.source)
+
+
+def _check_base(tree: Tree, base: str) -> None:
+    """A massless root that carries a floating joint is the ground: it must not float itself."""
+    carried = [j for n, j in tree.joints.items() if tree.ends(n)[0] == tree.root]
+    bare = tree.links[tree.root].child("inertial") is None
+    floats = [j.text("name") for j in carried if j.text("type", "") == "floating"]
+    if base == "free" and bare and floats and len(floats) == len(carried):
+        raise InputError(
+            f"base='free', but the root link '{tree.root}' has no mass and joint '{floats[0]}' "
+            "frees the robot already: leave base out"
+        )
 
 
 def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints):
@@ -319,8 +333,9 @@ def _independent(name: str, joint: Element, touched: set[str], complaints) -> bo
 
 
 def _add_joint(
-    b: ModelBuilder, name: str, joint: Element, kind: str | None, independent: bool | None
-) -> None:
+    b: ModelBuilder, name: str, joint: Element, kind: str | None, independent: bool | None,
+    armature: float,
+) -> None:  # fmt: skip
     given = joint.text("type")
     if given not in KINDS:
         raise joint.error(f"joint '{name}': {unknown('joint type', given, KINDS)}")
@@ -337,6 +352,7 @@ def _add_joint(
             R=R,
             axis=(1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, "1 0 0"),
             independent=independent,
+            armature=armature,
             **({} if kind else _limits(joint, given)),
         )
     except ModelError as error:

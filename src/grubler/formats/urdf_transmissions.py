@@ -104,9 +104,8 @@ def _motors(tree, element: Element, complaints) -> list[Motor]:
                   element)]  # fmt: skip
 
 
-def add_actuators(b: ModelBuilder, tree, motors: list[Motor], complaints) -> dict[str, float]:
-    """Actuators by name; returns the reflected inertia by joint."""
-    armature: dict[str, float] = {}
+def add_actuators(b: ModelBuilder, tree, motors: list[Motor], complaints) -> None:
+    """Actuators by name."""
     seen: set[str] = set()
     for motor in motors:
         if motor.name in seen or motor.gear == 0.0:
@@ -119,9 +118,6 @@ def add_actuators(b: ModelBuilder, tree, motors: list[Motor], complaints) -> dic
         if limit is not None and "effort" in limit.attributes and limit.number("effort") < 1e9:
             effort = limit.number("effort") / abs(motor.gear)
         b.add_actuator(motor.name, motor.joint, motor.gear, effort)
-        if motor.armature:
-            armature[motor.joint] = armature.get(motor.joint, 0.0) + motor.armature
-    return armature
 
 
 def _text(element: Element | None) -> str:

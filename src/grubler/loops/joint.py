@@ -27,6 +27,7 @@ from .base import Loop, Positions
 
 LOOP_KINDS = (
     "revolute", "prismatic", "ball", "universal", "cylindrical", "planar", "fixed", "distance",
+    "inline", "inplane",
 )  # fmt: skip
 
 
@@ -113,6 +114,8 @@ class LoopJoint(Loop):
             "cylindrical": (np.stack([e1, e2]), aligned),
             "planar": (n[None, :], aligned),
             "distance": (np.zeros((0, 3)), []),
+            "inline": (np.stack([e1, e2]), []),
+            "inplane": (n[None, :], []),
         }
         return table[self.kind]
 

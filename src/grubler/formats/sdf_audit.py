@@ -1,0 +1,79 @@
+"""What is read of an SDF, and what is named because it is not."""
+
+from __future__ import annotations
+
+from ._xml import Element
+
+# The attributes and the children that are read, by tag.
+MODEL = (
+    {"name", "canonical_link", "placement_frame"},
+    {"pose", "static", "link", "joint", "frame", "model", "drake:ball_constraint"},
+)
+BALL = ("body_A", "body_B", "p_AP", "p_BQ")
+READ: dict[str, tuple[set[str], set[str]]] = {
+    "sdf": ({"version"}, {"world", "model"}),
+    "world": ({"name"}, {"gravity", "model"}),
+    "model": MODEL,
+    "link": ({"name"}, {"pose", "inertial"}),
+    "inertial": ({"auto"}, {"pose", "mass", "inertia"}),
+    "inertia": (set(), {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}),
+    "joint": (
+        {"name", "type"},
+        {"parent", "child", "pose", "axis", "axis2", "screw_thread_pitch", "thread_pitch",
+         "gearbox_ratio", "gearbox_reference_body", "drake:mimic", "drake:rotor_inertia",
+         "drake:gear_ratio"},
+    ),
+    "axis": (set(), {"xyz", "limit", "use_parent_model_frame", "mimic"}),
+    "axis2": (set(), {"xyz", "limit", "use_parent_model_frame"}),
+    "xyz": ({"expressed_in"}, set()),
+    "limit": (set(), {"lower", "upper", "velocity", "effort", "stiffness", "dissipation"}),
+    "mimic": ({"joint", "axis"}, {"multiplier", "offset", "reference"}),
+    "drake:mimic": ({"joint", "multiplier", "offset"}, set()),
+    "drake:ball_constraint": (set(), {f"drake:ball_constraint_{x}" for x in BALL}),
+    "frame": ({"name", "attached_to"}, {"pose"}),
+    "pose": ({"relative_to", "rotation_format", "degrees"}, set()),
+}  # fmt: skip
+NO_DYNAMICS = {
+    "visual", "collision", "light", "material", "self_collide", "allow_auto_disable", "sensor",
+    "scene", "physics", "gui", "spherical_coordinates", "must_be_base_link", "audio", "road",
+    "audio_sink", "audio_source", "atmosphere", "magnetic_field", "state", "population",
+}  # fmt: skip
+NEUTRAL = {  # children that change nothing when they say this
+    "gravity": {"true", "1"},
+    "kinematic": {"false", "0"},
+    "enable_wind": {"false", "0"},
+}
+
+
+def audit(root: Element, complaints) -> None:
+    """Complain about every attribute and child that is not read."""
+    waiting: list[tuple[Element, Element | None]] = [(root, None)]
+    while waiting:  # in the order of the file
+        element, parent = waiting.pop()
+        attributes, _ = READ.get(element.tag, (set(), set()))
+        if parent is not None and element.tag not in READ.get(parent.tag, (set(), set()))[1]:
+            _name_unused(element, parent, complaints)
+            continue
+        for name in element.attributes:
+            if name not in attributes and not name.startswith("xmlns"):
+                complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
+        waiting += [(child, element) for child in reversed(element.children)]
+
+
+def _name_unused(element: Element, parent: Element, complaints) -> None:
+    if element.tag == "dynamics":
+        _audit_dynamics(element, complaints)
+    elif element.tag == "physics" and parent.tag == "joint":
+        complaints.add("<physics> in <joint> is ignored", element)
+    elif element.content.strip() in NEUTRAL.get(element.tag, ()):
+        return
+    elif element.tag not in NO_DYNAMICS:
+        complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
+
+
+def _audit_dynamics(dynamics: Element, complaints) -> None:
+    for child in dynamics.children:
+        if child.tag == "spring_reference":
+            continue
+        if child.value("0") != 0.0:
+            complaints.add(f"joint {child.tag} (<dynamics>) is ignored", child)

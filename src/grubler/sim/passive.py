@@ -1,0 +1,81 @@
+"""Passive forces of tree joints: damping, friction loss, springs, smooth limits.
+
+They act on any joint, dependent ones too, and reach the coordinates by virtual work, Gᵀ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..algorithms.spanning import spanning_map
+from ..errors import InputError
+from ..model import Model
+
+
+@dataclass(frozen=True)
+class Passive:
+    """Forces by joint name, in N m or N.
+
+    `damping`: viscous, per rad/s or m/s. `friction`: Coulomb loss, smoothed over `friction_speed`.
+    `spring`: (stiffness, rest position). `limit_stiffness` (N m/rad) and `limit_damping` push back
+    into the limits that the model's joints have, growing quadratically from zero at the limit.
+    Springs and limits take joints of one degree of freedom.
+    """
+
+    damping: Mapping[str, float] = field(default_factory=dict)
+    friction: Mapping[str, float] = field(default_factory=dict)
+    spring: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    friction_speed: float = 1e-2
+    limit_stiffness: float = 0.0
+    limit_damping: float = 0.0
+
+    def checked(self, model: Model) -> Passive:
+        """Refuse unknown joints and springs on joints of several freedoms."""
+        for name in (*self.damping, *self.friction, *self.spring):
+            model.body_of_joint(name)
+        for name in self.spring:
+            if model.joint(name).nq != 1:
+                raise InputError(f"joint '{name}' has {model.joint(name).nv} freedoms: no spring")
+        if self.friction_speed <= 0:
+            raise InputError(
+                "friction_speed must be > 0: it is the speed of full friction, in rad/s"
+            )
+        return self
+
+    @property
+    def empty(self) -> bool:
+        return not (self.damping or self.friction or self.spring or self.limit_stiffness)
+
+    def force(self, model: Model, q, v):
+        """tau (nv,) of all passive forces."""
+        G, _ = spanning_map(model, q)
+        rates, positions = G @ v, model.unpack(q)
+        forces, start = [], 0
+        for index in model.spanning_order:
+            joint = model.bodies[index].joint
+            rate = rates[start : start + joint.nv]
+            start += joint.nv
+            f = -self.damping.get(joint.name, 0.0) * rate
+            if joint.name in self.friction:
+                f = f - self.friction[joint.name] * np.tanh(rate / self.friction_speed)
+            if joint.name in self.spring:
+                k, rest = self.spring[joint.name]
+                f = f - k * (positions[index] - rest)
+            if self.limit_stiffness and joint.nq == 1:
+                f = f + self._limits(joint, positions[index], rate)
+            forces.append(f)
+        return G.T @ np.concatenate(forces)
+
+    def _limits(self, joint, position, rate):
+        force = np.zeros(1)
+        for bound, sign in ((joint.lower, 1.0), (joint.upper, -1.0)):
+            if bound is None:
+                continue
+            depth = np.maximum(sign * (bound - position), 0.0)
+            # smooth at the limit: stiffness and damping both grow with the depth
+            push = self.limit_stiffness * depth * depth / (depth + 1e-2)
+            force = force + sign * push - self.limit_damping * rate * depth / (depth + 1e-2)
+        return force

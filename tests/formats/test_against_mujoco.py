@@ -1,0 +1,113 @@
+"""Cassie and the Robotiq gripper against MuJoCo: the tree exactly, the loops in the limit.
+
+MuJoCo's constraints are soft: each is weighed by an impedance d < 1 and the acceleration error
+falls like 1 - d. It also leaves the loops' velocity-product terms out, so the limit is compared at
+rest.
+"""
+
+import numpy as np
+import pytest
+from shared_models import error, path, shared
+
+import grubler as gb
+from grubler.derived import spanning_tree
+from grubler.formats import convert
+from grubler.formats._report import Complaints
+from grubler.formats._xml import read_xml
+from grubler.formats.mjcf_compile import compile_mjcf
+
+mujoco = pytest.importorskip("mujoco")
+
+FILES = {"cassie": "cassie_mjcf/cassie.xml", "gripper": "robotiq_2f85_mjcf/2f85.xml"}
+
+
+class Twin:
+    """A robot in both libraries, MuJoCo's without springs, damping, limits, servos, contact."""
+
+    def __init__(self, file: str):
+        self.model = shared(file)
+        compiled = compile_mjcf(path(file), read_xml(path(file)), Complaints())
+        self.mj = compiled.model
+        for array in ("dof_damping", "jnt_stiffness", "jnt_limited", "dof_frictionloss"):
+            getattr(self.mj, array)[:] = 0
+        off = mujoco.mjtDisableBit
+        self.mj.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_ACTUATION
+        self.mj.opt.tolerance = 0.0
+        self.mj.opt.iterations = 200
+        self.mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+        self.data = mujoco.MjData(self.mj)
+
+    def span(self, q, v, tau):
+        """The state of the spanning tree in both layouts: ours (q, v) and MuJoCo's."""
+        state = gb.spanning_state(self.model, q, v)
+        return state.positions, state.velocities, convert.to_mujoco(self.model, self.mj, q, v)
+
+    def columns(self, q):
+        """The matrix T with qvel = T v_span, MuJoCo's velocities from ours."""
+        tree = spanning_tree(self.model)
+        span = gb.spanning_state(self.model, q).positions
+        return np.stack(
+            [convert.to_mujoco(tree, self.mj, span, e).v for e in np.eye(self.mj.nv)], axis=1
+        )
+
+
+@pytest.fixture(scope="module", params=FILES)
+def twin(request):
+    return Twin(FILES[request.param])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mass_matrix_and_bias_of_the_tree(twin, seed):
+    model, mj, data = twin.model, twin.mj, twin.data
+    q, v = model.random_state(seed)
+    span, rates, theirs = twin.span(q, v, None)
+    tree, T = spanning_tree(model), twin.columns(q)
+    data.qpos[:], data.qvel[:] = theirs.q, theirs.v
+    mujoco.mj_forward(mj, data)
+    full = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, data, full)
+    assert error(gb.mass_matrix(tree, span), T.T @ full @ T) < 1e-10
+    # the derivative of T v: MuJoCo's linear velocity is the world's
+    drift = convert.to_mujoco(tree, mj, span, rates, np.zeros(mj.nv)).a
+    bias = T.T @ (data.qfrc_bias + full @ drift)
+    assert error(gb.bias_force(tree, span, rates), bias) < 1e-10
+
+
+def test_armature_is_read(twin):
+    model, mj = twin.model, twin.mj
+    for j in range(mj.njnt):
+        name = mj.joint(j).name or "cassie-pelvis_joint"
+        assert model.joint(name).armature == mj.dof_armature[mj.jnt_dofadr[j]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_accelerations_approach_ours_as_constraints_stiffen(twin, seed):
+    """The error falls tenfold with each tenth of 1 - d, and extrapolates to nothing."""
+    model, mj, data = twin.model, twin.mj, twin.data
+    q, _ = model.random_state(seed)
+    rng = np.random.default_rng(seed)
+    force = rng.uniform(-1, 1, model.nv_span)
+    a = _accelerate(model, q, force)
+    ours = convert.to_mujoco(model, mj, q, np.zeros(model.nv), a).a
+    T = twin.columns(q)
+    mj.eq_solref[:] = (-1e-9, -1e-9)  # no stabilisation: the state is closed and at rest
+    errors, values = [], []
+    softness = (1e-1, 1e-2, 1e-3, 1e-4)
+    for soft in softness:
+        mj.eq_solimp[:] = (1 - soft, 1 - soft, 1e-3, 0.5, 2.0)
+        mujoco.mj_resetData(mj, data)
+        data.qpos[:] = convert.to_mujoco(model, mj, q).q
+        data.qfrc_applied[:] = np.linalg.solve(T.T, force)
+        mujoco.mj_forward(mj, data)
+        values.append(data.qacc.copy())
+        errors.append(error(values[-1], ours))
+    assert errors[-1] < 5e-4
+    assert 9 < errors[-2] / errors[-1] < 11
+    r = np.array(softness[-2:]) / (1 - np.array(softness[-2:]))
+    limit = values[-1] - (values[-2] - values[-1]) * r[1] / (r[0] - r[1])
+    assert error(limit, ours) < 0.01 * errors[-1]
+
+
+def _accelerate(model, q, force):
+    still = np.zeros(model.nv)
+    return gb.forward_dynamics(model, q, still, gb.generalized_force(model, q, force))
