@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from . import against_peers, paper_tables
+from . import against_peers, paper_tables, simulation
 from .pictures import chain_picture, speedup_picture
 from .timing import machine
 
@@ -79,6 +79,11 @@ def report(data: dict) -> str:
             "robot": "robot", "instructions": "instructions",
             "one_state_s": "to the first state, s", "both_s": "and the first batch, s",
         }),
+        "", "## Simulation, steps of 1 ms a second, one core, semi-implicit", "",
+        "Batch of 4096; ratios against MuJoCo's rollout of the same robot.", "",
+        table(data.get("simulation", []), {
+            "what": "", "steps_per_second": "steps a second", "ratio": "ratio",
+        }),
         "", "![chains](chains.svg)", "",
     ]  # fmt: skip
     return "\n".join(parts)
@@ -98,6 +103,7 @@ def main() -> None:
         "tables": paper_tables.tables,
         "chains": paper_tables.chains,
         "compilation": paper_tables.compile_times,
+        "simulation": simulation.steps_per_second,
     }
     for name, step in steps.items():
         print(f"{name} ...", flush=True)

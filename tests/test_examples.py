@@ -43,6 +43,15 @@ def test_demo(capsys):
     assert len(distances) == 4 and max(distances) < 1e-11
 
 
+def test_loops_never_drift(tmp_path):
+    example = runpy.run_path(str(EXAMPLES / "loops_never_drift.py"))
+    results = example["main"](str(tmp_path / "drift.svg"), seconds=1.0)
+    worst = {label: (drift.max(), gap.max()) for label, (_, drift, gap) in results.items()}
+    assert worst["grubler rk4"][0] < 1e-2 * worst["MuJoCo tuned"][0]
+    assert worst["grubler rk4"][1] < 1e-12 < worst["MuJoCo tuned"][1]
+    assert (tmp_path / "drift.svg").exists()
+
+
 def test_humanoid_leg_accuracy(tmp_path, capsys):
     example = runpy.run_path(str(EXAMPLES / "humanoid_leg_accuracy.py"))
     picture = tmp_path / "leg.svg"
