@@ -1,7 +1,7 @@
 """A free-swinging four-bar for ten seconds: energy and loop gap, beside MuJoCo's.
 
-grubler closes the loop exactly at every step; MuJoCo holds it by a stiff `connect` equality, here with
-its default settings and tuned (RK4, solref = 2 dt, solimp 0.9999). Needs mujoco and matplotlib.
+grubler closes the loop exactly at every step; MuJoCo holds it by a stiff `connect` equality, here
+with its default settings and tuned (RK4, solref = 2 dt, solimp 0.9999). Needs mujoco, matplotlib.
 
     python examples/loops_never_drift.py [picture.svg]
 """
