@@ -38,7 +38,7 @@ SIZES = {
     "quadruped": (13, 13, 18),
     "humanoid": (19, 19, 24),
     "joint_sampler": (9, 9, 20),
-    "loop_sampler": (28, 10, 16),
+    "loop_sampler": (33, 12, 18),
 }
 
 

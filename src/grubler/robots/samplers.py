@@ -143,7 +143,7 @@ def loop_sampler() -> Model:
     b.add_joint("base", "free", "world", "base")
     for mechanism in (
         _slider_crank, _rccc, _strut, _wiper, _welded_four_bar, _rssr, _ball_rocker, _cam,
-        _geared_four_bar,
+        _geared_four_bar, _pin_in_slot, _point_on_table,
     ):  # fmt: skip
         mechanism(b)
     return b.build()
@@ -232,6 +232,25 @@ def _ball_rocker(b):
     m.add("rod", "universal", "first", (0.1, -0.05, 0.25), (0.3, 0.05, 0.28), axis=Z, axis2=Y)
     m.add("second", "revolute", "base", (0.25, 0.05, 0.1), (0.3, 0.05, 0.28), axis=Y)
     m.close("ball", "rod", "second", (0.3, 0.05, 0.28))
+
+
+def _pin_in_slot(b):
+    """A pin on an elbow that runs in a straight slot of the base (inline, 2 rows)."""
+    m = _Mechanism(b, "slot")
+    start, elbow, pin = (0.0, 0.4, 0.1), (0.05, 0.4, 0.2), (0.2, 0.42, 0.15)
+    m.add("upper", "revolute", "base", start, elbow, axis=Y, independent=True, **SWING)
+    m.add("swivel", "revolute", "upper", elbow, (0.1, 0.4, 0.2), axis=Z)
+    m.add("lower", "revolute", "swivel", (0.1, 0.4, 0.2), pin, axis=Y)
+    m.close("inline", "base", "lower", pin, axis=(1.0, 0.1, 0.0))
+
+
+def _point_on_table(b):
+    """The tip of an arm that stays on a slanted table of the base (inplane, 1 row)."""
+    m = _Mechanism(b, "table")
+    start, elbow, tip = (0.0, -0.4, 0.1), (0.05, -0.4, 0.25), (0.2, -0.42, 0.15)
+    m.add("upper", "revolute", "base", start, elbow, axis=Y, independent=True, **SWING)
+    m.add("lower", "revolute", "upper", elbow, tip, axis=Y)
+    m.close("inplane", "base", "lower", tip, axis=(0.1, 0.0, 1.0))
 
 
 def _cam(b):
