@@ -1,6 +1,15 @@
 """grubler: exact, extremely fast dynamics of robots with kinematic loops."""
 
 from . import robots
+from .actuation import (
+    actuator_effort,
+    actuator_inertia,
+    actuator_map,
+    actuator_state,
+    effort_from_force,
+    force_from_effort,
+    motion_from_actuators,
+)
 from .algorithms import (
     assemble,
     bias_force,
@@ -20,22 +29,35 @@ from .algorithms import (
     spanning_state,
 )
 from .builder import ModelBuilder
+from .check import Report, check
 from .compiled import casadi_function, compile, count_operations
 from .compiler import export, iterate
 from .errors import ClosureError, GrublerError, InputError, ModelError, PartitionError
 from .formats import convert, load, save
 from .model import Model
 from .parameters import parameter_values, with_parameters
+from .repartition import (
+    analytic,
+    convert_acceleration,
+    convert_configuration,
+    convert_force,
+    convert_velocity,
+    numeric,
+    repartition,
+)
 from .sim import Passive, SimulationError, Simulator, Trajectory
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ClosureError", "GrublerError", "InputError", "Model", "ModelBuilder", "ModelError",
-    "PartitionError", "Passive", "SimulationError", "Simulator", "Trajectory", "assemble",
-    "bias_force", "casadi_function", "centroidal", "compile", "convert", "count_operations",
-    "energy", "export", "forward_dynamics", "frame_acceleration_bias", "frame_jacobian",
-    "frame_pose", "from_spanning", "generalized_force", "inverse_dynamics", "inverse_osim",
-    "iterate", "kinematics", "load", "mass_matrix", "parameter_values", "robots", "save",
-    "spanning_map", "spanning_state", "with_parameters",
+    "PartitionError", "Passive", "Report", "SimulationError", "Simulator", "Trajectory",
+    "actuator_effort", "actuator_inertia", "actuator_map", "actuator_state", "analytic",
+    "assemble", "bias_force", "casadi_function", "centroidal", "check", "compile", "convert",
+    "convert_acceleration", "convert_configuration", "convert_force", "convert_velocity",
+    "count_operations", "effort_from_force", "energy", "export", "force_from_effort",
+    "forward_dynamics", "frame_acceleration_bias", "frame_jacobian", "frame_pose",
+    "from_spanning", "generalized_force", "inverse_dynamics", "inverse_osim", "iterate",
+    "kinematics", "load", "mass_matrix", "motion_from_actuators", "numeric", "parameter_values",
+    "repartition", "robots", "save", "spanning_map", "spanning_state", "with_parameters",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from .loops import (
     LoopJoint,
     PolynomialCoupling,
 )
+from .loops.modules import NAMED
 from .model import Model, as_position
 from .partition import embed
 from .parts import (
@@ -204,11 +205,29 @@ class ModelBuilder:
             )
         self._loops[name] = make
 
-    def build(self, reference: Mapping[str, float] | None = None) -> Model:
+    def add_module(
+        self, name: str, kind: str, *, independent: Sequence[str], dependent: Sequence[str],
+        **options,
+    ) -> None:  # fmt: skip
+        """A closed form by name: "tello_hip", "tello_knee" (motors from links) or "parallel_belts"
+        (rotors from links, with gears= and belts=)."""
+        if kind not in NAMED:
+            raise ModelError(f"module '{name}': {unknown('kind of module', kind, NAMED)}")
+        self._add_loop(
+            name,
+            lambda tree: NAMED[kind](
+                name, tree.joints(name, independent), tree.joints(name, dependent), **options
+            ),
+        )
+
+    def build(
+        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False
+    ) -> Model:
         """Check everything, weld fixed joints, cluster, assemble the loops and partition.
 
         `reference` is a guess of joint positions, by name, from which the loops are assembled
-        (default zero).
+        (default zero). `analytic` closes loops in closed form where they have one (four-bars,
+        slider-cranks, parallel platforms), on the branch of the reference.
         """
         tree = SpanningTree(self._masses, self._edges, self._joint_names)
         loops = tuple(make(tree) for make in self._loops.values())
@@ -226,7 +245,8 @@ class ModelBuilder:
         for members in groups:
             own = tuple(loop for loop in loops if loop.bodies[0] in members)
             local = {i: positions[i] for i in members}
-            embedding, local = embed(tuple(tree.bodies[i] for i in members), own, local)
+            bodies = tuple(tree.bodies[i] for i in members)
+            embedding, local = embed(bodies, own, local, analytic)
             embeddings.append(embedding)
             positions |= local
         frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]

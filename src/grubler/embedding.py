@@ -21,9 +21,7 @@ from .loops.base import ExplicitLoop
 from .parts import Body
 
 SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
-DEAD = (
-    1e-6  # sine of the angle at which two bars of a closed form meet, below which it is stretched
-)
+DEAD = 1e-6  # bars of a closed form that meet at a smaller angle are stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +32,7 @@ class Embedding(ABC):
     loops: tuple[Loop, ...]
 
     implicit = False
+    kept = ()  # rows of the stacked K that are independent; empty: all of them
 
     @cached_property
     def columns(self) -> dict[int, slice]:

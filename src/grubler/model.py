@@ -194,6 +194,13 @@ class Model:
             parts += [moved[body.index] for body in joint.coordinates]
         return np.concatenate(parts)
 
+    def repartition(self, q: np.ndarray) -> Model:
+        """The same mechanism with independent joints that are well conditioned at q; q means the
+        same in both, `grubler.convert_velocity` takes v along."""
+        from .repartition import repartition
+
+        return repartition(self, q)
+
     def random_state(self, seed: int | np.random.Generator | None = None):
         """A random assembled configuration and velocity (q, v), within the joints' limits."""
         rng = np.random.default_rng(seed)

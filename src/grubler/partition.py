@@ -6,7 +6,7 @@ made in the description (independent=True/False) is honoured where it works and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .errors import ClosureError, ModelError, PartitionError
 from .linalg import pivot_order
 from .loops import LinearCoupling, Loop
 from .loops.base import ExplicitLoop
+from .loops.modules import recognise
 from .parts import Body, frozen
 
 RANK = 1e-6  # singular values below this share of the largest are round-off
@@ -23,8 +24,13 @@ CONDITION = 1e7  # a chosen partition worse than this is refused
 KEEP = 0.5  # among columns within this share of the best pivot the last is solved for
 
 
-def embed(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
-    """The embedding of a cluster and the positions at which it was found assembled."""
+def embed(
+    bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict, analytic: bool = False
+):
+    """The embedding of a cluster and the positions at which it was found assembled.
+
+    `analytic` takes the closed form of its loops, where `recognise` finds one.
+    """
     if not loops:  # an ordinary joint, or several merged for the sake of the tree alone
         return OpenJoint(bodies, ()), reference
     steps = explicit_steps(bodies, loops)
@@ -33,7 +39,27 @@ def embed(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
         _refuse_immobile(joint, sum(loop.rows for loop in loops))
         q = np.concatenate([reference[body.index] for body in joint.coordinates])
         return joint, joint.positions(q)
-    return implicit_joint(bodies, loops, reference)
+    joint, assembled = implicit_joint(bodies, loops, reference)
+    found = closed_form(joint, assembled) if analytic else None
+    return found or joint, assembled
+
+
+def closed_form(joint: ImplicitJoint, reference: Mapping) -> ExplicitJoint | None:
+    """The embedding of a cluster in closed form, or None where a loop of it has none.
+
+    The joints that the present embedding solves for are preferred, so that v stays the same.
+    """
+    solved = {
+        body.index
+        for body in joint.bodies
+        if set(range(joint.nv_span)[joint.columns[body.index]]) <= set(joint.dependent)
+    }
+    steps = recognise(joint.bodies, joint.loops, reference, prefer=solved)
+    if steps is None:
+        return None
+    K, _ = stack_rows(joint.bodies, joint.loops, reference, None)
+    found = ExplicitJoint(joint.bodies, joint.loops, steps, tuple(joint.kept))
+    return found if found.nv == joint.nv and rank(K) == len(joint.kept) else None
 
 
 def explicit_steps(bodies: Sequence[Body], loops: Sequence[Loop]):

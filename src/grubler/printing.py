@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .loops.modules import module_name
 from .parts import WORLD
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _clusters(model: Model) -> list[str]:
             independent = ", ".join(joint.independent_names)
             line += f"; implicit, {rows} rows of rank {len(joint.kept)}, independent: {independent}"
         elif cluster.loops:
-            line += f"; explicit, independent: {', '.join(b.joint.name for b in joint.coordinates)}"
+            how = module_name(getattr(joint, "steps", ()))
+            independent = ", ".join(b.joint.name for b in joint.coordinates)
+            line += f"; explicit ({how}), independent: {independent}"
         lines.append(line)
     return lines
 

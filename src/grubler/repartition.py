@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from .algorithms.spanning import independent_columns, spanning_map
 from .clusters import Cluster, build_clusters
-from .embedding import Embedding, ExplicitJoint, ImplicitJoint, stack_rows
+from .embedding import Embedding, ExplicitJoint, ImplicitJoint
 from .errors import ClosureError, ModelError, PartitionError, unknown
 from .linalg import LDL, pivot_order
-from .loops.modules import ClosedForm, choose_branches, recognise
+from .loops.modules import ClosedForm, choose_branches
 from .model import Model, as_vector
-from .partition import implicit_joint, pivots, rank
+from .partition import closed_form, implicit_joint, pivots, rank
 from .parts import frozen
+from .symbolic import is_symbolic
 
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
@@ -105,26 +105,6 @@ def analytic(
     )
 
 
-def closed_form(joint: Embedding, reference: Mapping) -> ExplicitJoint | None:
-    """The embedding of a cluster in closed form, or None where a loop of it has none.
-
-    The joints that the present embedding solves for are preferred, so that v stays the same.
-    """
-    solved = {
-        body.index
-        for body in joint.bodies
-        if set(range(joint.nv_span)[joint.columns[body.index]]) <= set(joint.dependent)
-    }
-    steps = recognise(joint.bodies, joint.loops, reference, prefer=solved)
-    if steps is None:
-        return None
-    K, _ = stack_rows(joint.bodies, joint.loops, reference, None)
-    found = ExplicitJoint(joint.bodies, joint.loops, steps, tuple(joint.kept))
-    if found.nv != joint.nv or rank(K) != len(joint.kept):
-        return None
-    return found
-
-
 def _move_to_branch(joint: ExplicitJoint, positions: dict) -> None:
     q = np.concatenate([positions[body.index] for body in joint.coordinates])
     with np.errstate(invalid="ignore"):
@@ -186,13 +166,13 @@ def convert_configuration(old: Model, new: Model, q):
 
 def convert_velocity(old: Model, new: Model, q, v):
     """v of one model of a mechanism as v of another; q is the old model's."""
-    return (spanning_map(old, q)[0] @ v)[independent_columns(new)]
+    return np.concatenate([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
 def convert_acceleration(old: Model, new: Model, q, v, a):
     """a of one model of a mechanism as a of another; q and v are the old model's."""
-    G, g = spanning_map(old, q, v)
-    return (G @ a + g)[independent_columns(new)]
+    changes = _changes(old, new, q, v)
+    return np.concatenate([T @ a[columns] + drift for columns, T, drift in changes])
 
 
 def convert_force(old: Model, new: Model, q, tau):
@@ -200,10 +180,29 @@ def convert_force(old: Model, new: Model, q, tau):
 
     With v_new = T v_old, T' tau_new = tau_old.
     """
-    T = spanning_map(old, q)[0][independent_columns(new)]
-    if isinstance(T, np.ndarray):
-        return np.linalg.solve(T.T, tau)
-    return LDL(T @ T.T).solve(T @ tau)
+    parts = []
+    for columns, T, _ in _changes(old, new, q):
+        local = tau[columns]
+        if is_symbolic(T, local):
+            parts.append(LDL(T @ T.T).solve(T @ local))
+        else:
+            parts.append(np.linalg.solve(T.T, local))
+    return np.concatenate(parts)
+
+
+def _changes(old: Model, new: Model, q, v=None) -> list:
+    """(old columns, T, drift) of each cluster: v_new = T v_old, a_new = T a_old + drift."""
+    out = []
+    for before, after in zip(old.clusters, new.clusters, strict=True):
+        joint = before.embedding
+        rows = list(after.embedding.independent)
+        local = None if v is None else v[before.v]
+        G, _, g = joint.velocity_map(joint.positions(q[before.q]), local)
+        drift = None
+        if v is not None:
+            drift = np.concatenate([g[body.index] for body in joint.bodies])[rows]
+        out.append((before.v, G[rows], drift))
+    return out
 
 
 __all__ = [

@@ -58,12 +58,15 @@ OSIM = {
 }
 
 
-def assemble(model, q):
+def assemble(model, q, *, hold: bool = True):
     """(q, gap): the configuration closed near q with its independent joints held, and the largest
-    residual left, in m or rad. Made for compiling; `model.assemble` tries harder on one guess."""
+    residual left, in m or rad. Made for compiling; `model.assemble` tries harder on one guess.
+
+    `hold=False` moves all joints, each as little as possible: for random guesses, whose independent
+    joints may be out of reach of each other."""
     if not is_symbolic(q):
         q = as_vector("q", q, model.nq, model.q_names)
-    return _assemble(model, q)
+    return _assemble(model, q, hold=hold)
 
 
 def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):

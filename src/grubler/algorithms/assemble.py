@@ -1,6 +1,10 @@
-"""Closing loops in straight-line code: Newton on the dependent joints, the independent ones held.
+"""Closing loops in straight-line code: Newton on the dependent joints, the independent ones held,
 
     x_d <- x_d - K_d⁻¹ φ(x)
+
+or on all joints, by steps of least norm, for guesses whose independent joints are out of reach:
+
+    x <- x - Kᵀ (K Kᵀ)⁻¹ φ(x),
 
 one traced step in a loop node, until converged, each state of a batch for itself. Steps are limited
 to half a radian or metre a joint, so that a poor guess does not leap to another branch. For a guess
@@ -13,19 +17,19 @@ import numpy as np
 
 from ..assembly import residual
 from ..compiler import iterate
-from ..linalg import solve_general
+from ..linalg import LDL, solve_general, symmetric
 
 LIMIT = 0.5
 
 
-def assemble(model, q, tolerance=1e-12, count=50):
+def assemble(model, q, tolerance=1e-12, count=50, hold=True):
     """(q, gap): the configuration closed near q, and the largest residual left, in m or rad."""
     parts, gap = [], 0.0
     for cluster in model.clusters:
         x = q[cluster.q]
         if cluster.embedding.implicit:
             x, left, _ = iterate(
-                lambda x, joint=cluster.embedding: newton_step(joint, x), x,
+                lambda x, joint=cluster.embedding: newton_step(joint, x, hold), x,
                 count=count, tolerance=tolerance,
             )  # fmt: skip
             for i in range(left.shape[0]):
@@ -34,18 +38,22 @@ def assemble(model, q, tolerance=1e-12, count=50):
     return np.concatenate(parts), gap
 
 
-def newton_step(joint, x):
+def newton_step(joint, x, hold=True):
     """The next positions of an implicit cluster and the residual at the present ones."""
     positions = joint.positions(x)
     phi = residual(joint.loops, positions)
     K, _ = joint.constraint(positions, None)
     kept = list(joint.kept)
-    move = -solve_general(K[kept][:, list(joint.dependent)], phi[kept], joint.order)
+    K = K[kept]
+    if hold:
+        solved = solve_general(K[:, list(joint.dependent)], phi[kept], joint.order)
+        move = joint._scatter(-solved, np.zeros(joint.nv))
+    else:
+        move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
     size = np.abs(move[0])
-    for i in range(1, len(kept)):
+    for i in range(1, joint.nv_span):
         size = np.maximum(size, np.abs(move[i]))
-    move = move * (LIMIT / np.maximum(size, LIMIT))
-    step = joint.split(joint._scatter(move, np.zeros(joint.nv)))
+    step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
     moved = [
         body.joint.motion.integrate(positions[body.index], step[body.index])
         for body in joint.bodies

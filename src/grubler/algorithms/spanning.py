@@ -68,7 +68,7 @@ def loop_constraints(model, q, v):
         start = cluster.span_v[0].start
         local = joint.split(velocities[start : start + joint.nv_span])
         K, k = stack_rows(joint.bodies, cluster.loops, joint.positions(q[cluster.q]), local)
-        kept = list(joint.kept) if joint.implicit else list(range(K.shape[0]))
+        kept = list(joint.kept) or list(range(K.shape[0]))
         pad = model.nv_span - start - joint.nv_span
         left, right = np.zeros((len(kept), start)), np.zeros((len(kept), pad))
         rows.append(np.concatenate([left, K[kept], right], axis=1))

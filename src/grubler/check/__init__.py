@@ -1,0 +1,152 @@
+"""Checking a mechanism: what its designer wants to know at a glance.
+
+report = check(model)
+print(report.table())
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..algorithms.c_crba import c_crba
+from ..assembly import TOLERANCE
+from ..builder import ModelBuilder
+from ..errors import GrublerError, InputError
+from ..model import Model, as_position
+from .conditioning import Partition, partitions
+from .drives import Drive, Drives, drives
+from .idle import Idle, idle_freedoms
+from .mobility import LoopRows, Mobility, loop_rows, mobility
+from .report import Closure, Report
+
+HEAVY = 1e12  # a mass matrix with a larger condition is as good as singular
+
+
+def check(
+    source: Model | ModelBuilder | Callable[[], Model], *, samples: int = 20, seed: int = 0,
+    given: Mapping[str, float] | None = None,
+) -> Report:  # fmt: skip
+    """A report on a model, over `samples` random assembled configurations.
+
+    `source` is a model, a builder, or a function that makes a model, such as a reader of a file:
+    one that raises gives a report whose `ok` is False. `given` are joint positions by name, over
+    zero, as drawn in the description: their closure error is reported.
+    """
+    name = getattr(source, "name", getattr(source, "__name__", "model"))
+    if isinstance(source, Model):
+        return _report(source, samples, seed, given)
+    if not isinstance(source, ModelBuilder) and not callable(source):
+        raise InputError(
+            f"check needs a Model, a ModelBuilder or a function that makes a model, not "
+            f"{type(source).__name__}"
+        )
+    try:
+        model = source.build(reference=given) if isinstance(source, ModelBuilder) else source()
+    except (GrublerError, OSError) as error:
+        return Report(str(name), errors=(str(error),))
+    return _report(model, samples, seed, given)
+
+
+def _report(model: Model, samples: int, seed: int, given) -> Report:
+    configurations = [model.neutral()]
+    configurations += [model.random_state(seed + i)[0] for i in range(samples)]
+    positions = [model.unpack(q) for q in configurations]
+    loops = loop_rows(model, positions[: 1 + min(samples, 4)])
+    closure = _closure(model, given, configurations)
+    parts = tuple(partitions(model, positions))
+    errors = _errors(model, configurations, closure)
+    driven = drives(model, configurations) if not errors else None
+    idle = tuple(idle_freedoms(model, positions[1] if samples else positions[0]))
+    return Report(
+        model.name,
+        errors=tuple(errors),
+        warnings=tuple(_warnings(model, loops, idle, closure, parts, driven)),
+        bodies=len(model.bodies),
+        mass=float(sum(body.mass for body in model.bodies)),
+        joints=dict(Counter(joint.kind for joint in model.joints)),
+        clusters=tuple(tuple(model.bodies[i].name for i in c.bodies) for c in model.clusters),
+        mobility=mobility(model, loops),
+        loops=tuple(loops),
+        idle=idle,
+        closure=closure,
+        partitions=parts,
+        drives=driven,
+    )
+
+
+def _closure(model: Model, given, configurations) -> Closure:
+    if not model.loops:
+        return Closure(None, None, 0.0, len(configurations))
+    drawn = {body.index: body.joint.motion.neutral() for body in model.bodies}
+    for name, value in (given or {}).items():
+        body = model.body_of_joint(name)
+        drawn[body.index] = as_position(body, value)
+    gaps = {loop.name: float(np.abs(loop.residual(drawn)).max()) for loop in model.loops}
+    worst = max(gaps, key=gaps.get)
+    after = max(model.loop_gap(q) for q in configurations)
+    return Closure(gaps[worst], worst if gaps[worst] > TOLERANCE else None, after,
+                   len(configurations))  # fmt: skip
+
+
+def _errors(model: Model, configurations, closure: Closure) -> list[str]:
+    errors = []
+    if not closure.assembled <= TOLERANCE:
+        errors.append(
+            f"the loops stay open by {closure.assembled:.2g} m or rad after assembly: check their "
+            "frames, axes and link lengths"
+        )
+    for q in configurations[:3]:
+        M = c_crba(model, q)
+        scale = np.sqrt(np.abs(np.diag(M)))
+        light = np.flatnonzero(scale == 0)
+        if not len(light):
+            values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
+            if values[0] * HEAVY > values[-1]:
+                continue
+            light = [int(np.argmax(np.abs(vectors[:, 0])))]
+        errors.append(
+            f"the mass matrix is singular: coordinate '{model.v_names[light[0]]}' moves no "
+            "inertia; give its body, or one that it carries, a mass or an inertia"
+        )
+        break
+    return errors
+
+
+def _warnings(model, loops, idle, closure, parts, driven) -> list[str]:
+    out = []
+    if idle:
+        named = ", ".join(" + ".join(i.bodies) for i in idle)
+        out.append(f"{len(idle)} idle freedoms, links that spin or slide and move nothing: {named}")
+    if closure.given is not None and closure.given > 1e-3:
+        out.append(
+            f"as given, loop '{closure.worst_loop}' is open by {closure.given:.3g} m or rad: start "
+            "from model.neutral() or model.assemble(q)"
+        )
+    for p in parts:
+        if p.poor:
+            out.append(
+                f"the partition of loop '{p.loops[0]}' comes near a singularity (condition "
+                f"{p.worst:.2g}): use model.repartition(q) there"
+            )
+    redundant = sum(loop.redundant for loop in loops if not loop.planar)
+    if redundant:
+        out.append(f"{redundant} rows of loops that are not planar are redundant: see the table")
+    if driven is not None and driven.count and driven.unactuated:
+        free = [body.name for body in model.bodies if body.joint.kind == "free"]
+        held = len(driven.unactuated) - 6 * len(free) - len(idle)
+        if held > 0:
+            out.append(f"no actuator moves {held} of the coordinates: {_some(driven.unactuated)}")
+    return out
+
+
+def _some(names) -> str:
+    """The last few names, the first of which is often a floating base's."""
+    return ", ".join(names[-3:])
+
+
+__all__ = [
+    "Closure", "Drive", "Drives", "Idle", "LoopRows", "Mobility", "Partition", "Report", "check",
+]  # fmt: skip
