@@ -32,6 +32,14 @@ from .builder import ModelBuilder
 from .check import Report, check
 from .compiled import casadi_function, compile, count_operations
 from .compiler import export, iterate
+from .constrained import (
+    ClosedChain,
+    Closure,
+    Constraint,
+    constrained_forward_dynamics,
+    operators,
+    solve_osim,
+)
 from .errors import ClosureError, GrublerError, InputError, ModelError, PartitionError
 from .formats import convert, load, save
 from .model import Model
@@ -50,14 +58,16 @@ from .sim import Passive, SimulationError, Simulator, Trajectory
 __version__ = "0.1.0"
 
 __all__ = [
-    "ClosureError", "GrublerError", "InputError", "Model", "ModelBuilder", "ModelError",
-    "PartitionError", "Passive", "Report", "SimulationError", "Simulator", "Trajectory",
-    "actuator_effort", "actuator_inertia", "actuator_map", "actuator_state", "analytic",
-    "assemble", "bias_force", "casadi_function", "centroidal", "check", "compile", "convert",
-    "convert_acceleration", "convert_configuration", "convert_force", "convert_velocity",
-    "count_operations", "effort_from_force", "energy", "export", "force_from_effort",
-    "forward_dynamics", "frame_acceleration_bias", "frame_jacobian", "frame_pose",
-    "from_spanning", "generalized_force", "inverse_dynamics", "inverse_osim", "iterate",
-    "kinematics", "load", "mass_matrix", "motion_from_actuators", "numeric", "parameter_values",
-    "repartition", "robots", "save", "spanning_map", "spanning_state", "with_parameters",
+    "ClosedChain", "Closure", "ClosureError", "Constraint", "GrublerError", "InputError", "Model",
+    "ModelBuilder", "ModelError", "PartitionError", "Passive", "Report", "SimulationError",
+    "Simulator", "Trajectory", "actuator_effort", "actuator_inertia", "actuator_map",
+    "actuator_state", "analytic", "assemble", "bias_force", "casadi_function", "centroidal",
+    "check", "compile", "constrained_forward_dynamics", "convert", "convert_acceleration",
+    "convert_configuration", "convert_force", "convert_velocity", "count_operations",
+    "effort_from_force", "energy", "export", "force_from_effort", "forward_dynamics",
+    "frame_acceleration_bias", "frame_jacobian", "frame_pose", "from_spanning",
+    "generalized_force", "inverse_dynamics", "inverse_osim", "iterate", "kinematics", "load",
+    "mass_matrix", "motion_from_actuators", "numeric", "operators", "parameter_values",
+    "repartition", "robots", "save", "solve_osim", "spanning_map", "spanning_state",
+    "with_parameters",
 ]  # fmt: skip

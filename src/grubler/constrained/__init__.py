@@ -1,0 +1,166 @@
+"""Constrained dynamics: motion constraints on frames, on top of the loops inside the clusters.
+
+constraints = [Constraint("left_foot"), Constraint("right_foot"), Constraint("hand", "point")]
+a, multipliers, residual = constrained_forward_dynamics(model, q, v, tau, constraints)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms import EXACT_METHODS, OSIM, inverse_osim
+from ..algorithms.c_rnea import c_rnea
+from ..algorithms.checks import checked, checked_forces, checked_frames, pick
+from ..algorithms.first_pass import first_pass
+from ..errors import InputError
+from ..model import as_vector
+from ..symbolic import is_symbolic
+from . import osim
+from .closed_chain import ClosedChain, Closure
+from .constraints import Constraint, checked_constraints, names, require_softness
+from .jacobian import jacobian_and_drift, softness
+from .kkt import kkt
+from .ltl import ltl, ltl_soft
+from .operators import SpatialOperators
+from .proximal import proximal
+from .pv import pv
+from .pv_early import pv_early
+from .pv_soft import pv_soft
+from .rows import constraint_rows, posed
+
+METHODS = {
+    "pv": pv,
+    "pv_early": pv_early,
+    "pv_soft": pv_soft,
+    "ltl": ltl,
+    "ltl_soft": ltl_soft,
+    "proximal": proximal,
+    "kkt": kkt,
+}
+SOFT = ("pv_soft", "ltl_soft")
+REGULAR = ("pv", "ltl")  # need independent rows
+RESOLVED = 1e-6  # residual, relative to the accelerations, at which rows count as satisfied
+
+
+class Constrained(NamedTuple):
+    """`a` (nv,); `multipliers` (m,) with M a + h = tau + Jᵀ λ, in N m and N; `residual` (m,) is
+    J a + J̇ v - k + R λ, zero where the constraints are met; None when traced."""
+
+    a: np.ndarray
+    multipliers: np.ndarray
+    residual: np.ndarray | None
+
+
+def constrained_forward_dynamics(
+    model, q, v, tau, constraints, f_ext=None, desired=None, *, method: str = "pv_early", **options
+) -> Constrained:
+    """The acceleration under generalized force tau and motion constraints, and their multipliers.
+
+    `constraints` are `Constraint`s, names of welded frames, or (name, rows); `desired` (m,) gives
+    their accelerations instead of those described, f_ext as in `forward_dynamics`.
+
+    Hard methods: "pv_early" (the default, O(n + m)), "pv", "ltl", "proximal", and "kkt" (dense,
+    floats only); soft ones, for constraints that all have a softness: "pv_soft", "ltl_soft". Soft
+    and hard constraints may be mixed in the hard methods.
+
+    Redundant and infeasible constraints: "pv_early", "proximal" and "kkt" give the acceleration
+    that meets the rows in the sense of least squares, with the smallest multipliers (proximal: only
+    where the rows are consistent), and the residual tells what could not be met. "pv" and "ltl"
+    need rows that are independent at q; where they are not, an error names the remedy (compiled
+    code cannot raise one, and returns numbers that are not finite or a large residual).
+
+    `options` of "pv_early": spares=1, how many rows a branch may leave unresolved at a singular
+    posture, and regular=True, fewer operations and no care for singular postures; of "proximal":
+    damping=1e-7 and iterations=6.
+    """
+    q, v, tau = checked(model, q=q, v=v, tau=tau)
+    constraints = checked_constraints(model, constraints)
+    solve = pick("constrained_forward_dynamics", METHODS, method)
+    if method in SOFT:
+        require_softness(constraints, method)
+    m = sum(c.m for c in constraints)
+    if desired is not None and not is_symbolic(desired):
+        desired = as_vector("desired", desired, m)
+    _check_count(model, constraints, method)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        a, multipliers = solve(
+            model, q, v, tau, constraints, checked_forces(model, f_ext), desired, **options
+        )
+    if is_symbolic(a):
+        return Constrained(a, multipliers, None)
+    if not np.all(np.isfinite(a)):
+        raise InputError(_dependent(model, constraints, method))
+    gap, J = residual(model, q, v, a, multipliers, constraints, desired)
+    if method in REGULAR and m:
+        force = tau + J.T @ multipliers
+        balance = c_rnea(model, q, v, a, checked_forces(model, f_ext)) - force
+        off = np.abs(gap).max() > RESOLVED * (1 + np.abs(a).max())
+        if off or np.abs(balance).max() > RESOLVED * (1 + np.abs(force).max()):
+            raise InputError(_dependent(model, constraints, method))
+    return Constrained(a, multipliers, gap)
+
+
+def residual(model, q, v, a, multipliers, constraints, desired=None):
+    """(J a + J̇ v - k + R λ, J) by kinematics: what an acceleration leaves of the constraints."""
+    if not constraints:
+        return np.zeros(0), np.zeros((0, model.nv))
+    states = first_pass(model, q, v, posed=posed(constraints))
+    rows = constraint_rows(model, states, constraints, desired)
+    J, l = jacobian_and_drift(model, states, rows)
+    return J @ a + l + softness(rows) * multipliers, J
+
+
+def _check_count(model, constraints, method: str) -> None:
+    hard = sum(c.m for c in constraints if c.softness is None)
+    if method in REGULAR and hard > model.nv:
+        raise InputError(
+            f"{hard} hard constraint rows on {model.nv} degrees of freedom: some are redundant; "
+            f"use method='pv_early' or 'proximal', or softness, instead of '{method}'"
+        )
+
+
+def _dependent(model, constraints, method: str) -> str:
+    return (
+        f"the constraints ({', '.join(names(constraints)[:4])}, ...) depend on each other or "
+        f"cannot be met at this q of '{model.name}': method '{method}' needs independent rows and "
+        "bodies with inertia; use method='pv_early' or 'proximal' and read the residual, or give "
+        "them softness"
+    )
+
+
+def operators(model, q) -> SpatialOperators:
+    """The spatial operators of the model at q: φ, ψ, H, M, P, D, G, K, Ω, Υ and their kin."""
+    return SpatialOperators(model, checked(model, q=q))
+
+
+def solve_osim(model, q, b, frames, *, method: str = "pv_osim_fast"):
+    """(J M⁻¹ Jᵀ)⁻¹ b: the forces at the frames that cause the acceleration b there.
+
+    "pv_osim_fast" never forms the dense inverse inertia where the frames are on branches of a free
+    base; any method of `inverse_osim` serves otherwise. Frames as in `inverse_osim`.
+    """
+    q, frames = checked(model, q=q), checked_frames(model, frames)
+    size = sum(len(rows) for _, rows in frames)
+    b = b if is_symbolic(b) else as_vector("b", b, size)
+    if method == "pv_osim_fast":
+        return osim.pv_osim_fast(model, q, frames).solve(b)
+    return osim.dense_solve(pick("solve_osim", OSIM, method)(model, q, frames), b)
+
+
+# `inverse_osim` and method="auto" know the methods of this package once it is imported.
+OSIM.update(pv_osim=osim.pv_osim, kjr=osim.kjr, ltl_osim=osim.ltl_osim)
+EXACT_METHODS[inverse_osim] = ("c_efpa", "projected", "pv_osim", "ltl_osim")
+EXACT_METHODS[constrained_forward_dynamics] = ("pv_early", "pv", "ltl")
+
+__all__ = [
+    "ClosedChain",
+    "Closure",
+    "Constrained",
+    "Constraint",
+    "SpatialOperators",
+    "constrained_forward_dynamics",
+    "operators",
+    "solve_osim",
+]

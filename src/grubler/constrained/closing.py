@@ -1,0 +1,187 @@
+"""Constraints between two bodies inside PV-early: carried as in PV until their ends have met.
+
+In the cluster where both ends have come, K a + l + L λ = 0 with L from both branches; eliminating
+λ row by row (a guarded L D L' factorization of L) stiffens that cluster's inertia,
+
+    H <- H + K' L⁻¹ K,   p <- p + K' L⁻¹ l                                                  (49)
+
+and a row whose pivot vanishes, because the branches cannot move it here, stays as K a + l = 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.first_pass import base_acceleration
+from .pv import Carried, free_base
+from .recursion import total
+from .reflection import Row
+
+TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
+
+
+class Closing(Carried):
+    """Blocks with ends in two clusters on their way to where these meet.
+
+    `multipliers` by block once known; `left` by cluster the rows that stay, as (source, rows).
+    """
+
+    def __init__(self, model, rows, regular=False):
+        super().__init__(rows)
+        self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
+        self.F = {
+            k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
+        }
+        self.home = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        self.sure = {b: regular or rows[b].R is not None for b in self.blocks}
+        self.multipliers: dict = {}
+        self.left: dict = {}
+        self._Y: dict = {}
+        self._closed: dict = {}
+
+    def cross(self, state, crossing, F) -> dict:
+        self._Y[state.cluster.index] = super().cross(state, crossing, F)
+        return self._Y[state.cluster.index]
+
+    def drive(self, k):
+        """The force of the carried blocks on the joint of cluster k, once they are known."""
+        Y = self._Y.get(k)
+        return total([Y[b] @ self.multipliers[b] for b in Y]) if Y else None
+
+    def resolve(self, state, S, y, e, g) -> dict:
+        """Update the carried blocks for a coordinate eliminated by qdd = -(y a + e) + g f λ."""
+        here, n = self.at(state.cluster.index), state.S.shape[0]
+        S, y = S[:n], y[:n]
+        f = {b: F.T @ S for b, F in here.items()}
+        for b in f:
+            here[b] = here[b] - np.outer(y, f[b])
+            self.l[b] = self.l[b] - f[b] * e
+        for a in f:
+            for b in f:
+                if a <= b:
+                    term = np.outer(f[a] * g, f[b])
+                    self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
+        return f
+
+    def pass_on(self, state) -> None:
+        """Carry blocks to the parent, their coordinates being eliminated."""
+        for b, F in self.at(state.cluster.index).items():
+            self.l[b] = self.l[b] + F.T @ state.c
+            self._add(state.cluster.parent, b, state.X.forces_back(F))
+
+    def close(self, k, H, p):
+        """(H, p, rows left) after eliminating the blocks whose ends meet in cluster k."""
+        here = self.at(k)
+        closing = [b for b in here if self.home[b] == k]
+        if not closing:
+            return H, p, []
+        others = [b for b in here if b not in closing]
+        table = Pivots(self, closing, others, {b: F.T for b, F in here.items()})
+        for i in range(table.closing):
+            H, p = table.eliminate(i, H, p)
+        for b in closing:
+            del here[b]
+        for b, K in table.write_back(self, others).items():
+            here[b] = K.T
+        self._closed[k] = (closing, others, table)
+        rows = [i for i in range(table.closing) if table.ok[i] is not True]
+        if rows:
+            keep = [1.0 - table.ok[i] for i in rows]
+            stay = [Row(table.K[i] * s, table.l[i] * s, True) for i, s in zip(rows, keep)]
+            self.left[k] = [(("closure", k), stay)]
+        return H, p, self.left.get(k, [])
+
+    def close_at_world(self, model) -> None:
+        """Blocks whose ends meet at the world: all accelerations are known there."""
+        here = self.at(None)
+        closing = [b for b in here if self.home[b] is None]
+        if not closing:
+            return
+        if not free_base(model):
+            for b in closing:
+                self.l[b] = self.l[b] + here[b].T @ base_acceleration(model)
+        table = Pivots(self, closing, [], {b: np.zeros((self.m[b], 1)) for b in closing})
+        for i in range(table.closing):
+            table.eliminate(i, 0.0, 0.0)
+        found = table.solve(np.zeros(1), [], [0.0] * table.closing)
+        self.multipliers |= self.split(closing, np.stack(found))
+
+    def open(self, k, a, slots) -> None:
+        """The multipliers of the blocks closed in cluster k, from its acceleration."""
+        if k not in self._closed:
+            return
+        closing, others, table = self._closed[k]
+        left = list(slots.get(("closure", k), []))
+        full = [left.pop(0) if table.ok[i] is not True else 0.0 for i in range(table.closing)]
+        known = [x for b in others for x in self.multipliers[b]]
+        self.multipliers |= self.split(closing, np.stack(table.solve(a, known, full)))
+
+
+class Pivots:
+    """Rows K a + l + L λ = 0, those of `closing` blocks first, eliminated one by one."""
+
+    def __init__(self, carried: Closing, closing, others, K):
+        blocks = [*closing, *others]
+        self.K = [K[b][i] for b in blocks for i in range(carried.m[b])]
+        self.l = [carried.l[b][i] for b in blocks for i in range(carried.m[b])]
+        L = carried.matrix(blocks)
+        n = len(self.l)
+        self.L = [[L[i, j] for j in range(n)] for i in range(n)]
+        self.scale = [self.L[i][i] for i in range(n)]
+        self.sure = [carried.sure[b] for b in blocks for _ in range(carried.m[b])]
+        self.closing = sum(carried.m[b] for b in closing)
+        self.ok: list = []
+        self.g: list = []
+
+    def eliminate(self, i, H, p):
+        d = self.L[i][i]
+        ok = True if self.sure[i] else d > TOLERANCE * self.scale[i]
+        g = 1.0 / d if ok is True else (1.0 * ok) / np.where(ok, d, 1.0)
+        self.ok.append(ok)
+        self.g.append(g)
+        n = len(self.l)
+        for j in range(i + 1, n):
+            f = self.L[i][j] * g
+            self.K[j] = self.K[j] - f * self.K[i]
+            self.l[j] = self.l[j] - f * self.l[i]
+            for c in range(j, n):
+                self.L[j][c] = self.L[j][c] - f * self.L[i][c]
+        weighted = self.K[i] * g
+        return H + np.outer(weighted, self.K[i]), p + weighted * self.l[i]
+
+    def solve(self, a, known, slots) -> list:
+        """Multipliers of the closing rows, given those of the others and of rows that stayed."""
+        x = [None] * self.closing + list(known)
+        for i in reversed(range(self.closing)):
+            rest = sum((self.L[i][j] * x[j] for j in range(i + 1, len(x))), 0.0)
+            value = -self.g[i] * (self.K[i] @ a + self.l[i] + rest)
+            x[i] = value if self.ok[i] is True else np.where(self.ok[i], value, slots[i])
+        return x[: self.closing]
+
+    def write_back(self, carried: Closing, others) -> dict:
+        """l and L of the blocks that are carried on; returns their K."""
+        K, start, place = {}, self.closing, {}
+        for b in others:
+            place[b] = range(start, start + carried.m[b])
+            start += carried.m[b]
+        for b in others:
+            K[b] = np.stack([self.K[i] for i in place[b]])
+            carried.l[b] = np.stack([self.l[i] for i in place[b]])
+        for a in others:
+            for b in others:
+                if a <= b:
+                    rows = [[self.L[min(i, j)][max(i, j)] for j in place[b]] for i in place[a]]
+                    carried.L[a, b] = np.stack([np.stack(row) for row in rows])
+        return K
+
+
+def meeting(model, a: int, b: int) -> int | None:
+    """The lowest cluster on both paths to the base, None where these meet at the world only."""
+    path = [a]
+    while model.clusters[path[-1]].parent is not None:
+        path.append(model.clusters[path[-1]].parent)
+    while b not in path:
+        b = model.clusters[b].parent
+        if b is None:
+            return None
+    return b

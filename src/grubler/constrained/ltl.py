@@ -1,0 +1,86 @@
+"""LTL: constrained dynamics by Featherstone's sparse factorization of the mass matrix (Sec. II-C).
+
+M = Lᵀ D L is factorized leaves first, without fill-in; the constraints' Jacobian keeps its sparsity
+in Y. O(n d² + m² d + m³).
+
+| code | paper | meaning                                          | shape   |
+|------|-------|--------------------------------------------------|---------|
+| M    | M     | joint-space inertia, reordered leaves first      | (n, n)  |
+| Y    | Y'    | L⁻ᵀ J' (7)                                       | (n, m)  |
+| y    |       | L⁻ᵀ (tau - h)                                    | (n,)    |
+
+Soft constraints enter the mass matrix instead, M + J' R⁻¹ J, whose pattern is that of M as long as
+every constraint is with the world.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.c_crba import mass_matrix_of
+from ..algorithms.c_rnea import c_rnea
+from ..algorithms.first_pass import first_pass
+from ..algorithms.projection import solve_from_leaves
+from ..linalg import LDL, symmetric
+from .jacobian import jacobian_and_drift, softness, split
+from .rows import constraint_rows, gathered, independent_rows, posed
+
+
+def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
+    """(a, multipliers) by Y and the inverse operational-space inertia."""
+    M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
+    if not rows:
+        return solve_from_leaves(M, force), np.zeros(0)
+    factor = Leaves(M)
+    Y, y = factor.forward(J.T), factor.forward(force)  # (7)
+    inverse_osim = symmetric(Y.T @ factor.scale(Y))  # (8)
+    right = -(l + Y.T @ factor.scale(y))  # (5)
+    multipliers = LDL(inverse_osim + np.diag(softness(rows))).solve(right)
+    a = factor.backward(y + Y @ multipliers)
+    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+
+
+def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
+    """(a, multipliers) of the soft Gauss principle in joint space."""
+    M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
+    weight = 1.0 / softness(rows)
+    weighted = np.stack([J[i] * weight[i] for i in range(len(weight))])
+    M = symmetric(M + J.T @ weighted)
+    a = solve_from_leaves(M, force - weighted.T @ l)
+    multipliers = -weight * (J @ a + l)
+    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+
+
+def joint_space(model, q, v, tau, constraints, f_ext, desired):
+    """M, J, tau - h, l and the rows."""
+    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())])
+    rows = constraint_rows(model, states, constraints, desired)
+    rows = independent_rows(model, rows, constraints)
+    force = tau - c_rnea(model, q, v, np.zeros(model.nv), f_ext)
+    M = mass_matrix_of(model, states)
+    if not rows:
+        return M, None, force, None, rows
+    J, l = jacobian_and_drift(model, states, rows)
+    return M, J, force, l, rows
+
+
+class Leaves:
+    """M = Lᵀ D L, eliminated from the last coordinate: branches cause no fill-in (6)."""
+
+    def __init__(self, M):
+        self.ldl = LDL(M[::-1, ::-1])
+
+    def forward(self, b):
+        """L⁻ᵀ b, in the order of elimination."""
+        return np.stack(self.ldl._forward(b[::-1]))
+
+    def scale(self, y):
+        """D⁻¹ y."""
+        return np.stack([x * d for x, d in zip(y, self.ldl.inverse_pivots)])
+
+    def backward(self, y):
+        """L⁻¹ D⁻¹ y, in the order of the coordinates."""
+        x = [x * d for x, d in zip(y, self.ldl.inverse_pivots)]
+        for i in reversed(range(len(x))):
+            x[i] = x[i] - sum((self.ldl.L[k][i] * x[k] for k in range(i + 1, len(x))), 0.0)
+        return np.stack(x[::-1])

@@ -1,0 +1,304 @@
+"""Spatial operators (Rodriguez, Jain, Kreutz-Delgado), on clusters.
+
+| code       | paper | meaning                                                | shape    |
+|------------|-------|--------------------------------------------------------|----------|
+| E_phi, phi | 𝓔_φ, φ | forces to the parent; to all ancestors, hinges locked | (N, N)   |
+| E_psi, psi | 𝓔_ψ, ψ | the same, hinges free (0.27)                           | (N, N)   |
+| H          | H     | forces to hinges, S' of every cluster                  | (nv, N)  |
+| M          | M     | inertias                                               | (N, N)   |
+| P          | P     | articulated inertias (0.25)                            | (N, N)   |
+| D, G, K    | D, G, K | H P H*, P H* D⁻¹, 𝓔_φ G (0.26)                       |          |
+| tau_bar    | τ̄     | 1 - G H                                                | (N, N)   |
+| Omega      | Ω     | ψ* H* D⁻¹ H ψ (0.34)                                   | (N, N)   |
+| Upsilon    | Υ     | its block diagonal (.43)                               | (N, N)   |
+
+N counts the stacked rows of all clusters, six a body. Operators multiply vectors by O(n) recursions
+and are never formed; `.dense()` forms them, `.T` is the paper's star, and `@`, `+`, `-` compose.
+Clusters are numbered from the base to the tips, so that φ is upper triangular here.
+
+Lemma .5, Ω = Υ + ψ̃* Υ + Υ ψ̃, is one of serial chains: on a tree it gives the blocks of Ω between
+a cluster and its ancestors, while clusters on different branches are coupled through the nearest
+common ancestor j, Ω_ik = ψ_ji* Υ_j ψ_jk, where the paper's (.43) has zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..algorithms.c_efpa import articulated
+from ..algorithms.checks import checked_frames
+from ..algorithms.first_pass import first_pass
+from ..cluster_spatial import block_diagonal, split
+from ..errors import InputError
+from ..linalg import symmetric
+from .osim import frame_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A linear operator known by its products with vectors."""
+
+    shape: tuple[int, int]
+    apply: Callable
+    apply_transposed: Callable
+
+    @property
+    def T(self) -> Operator:
+        return Operator(self.shape[::-1], self.apply_transposed, self.apply)
+
+    def __matmul__(self, other):
+        """The product with a vector (n,), or with another operator."""
+        if isinstance(other, Operator):
+            if self.shape[1] != other.shape[0]:
+                raise InputError(f"operators of shapes {self.shape} and {other.shape} do not meet")
+            return Operator(
+                (self.shape[0], other.shape[1]),
+                lambda x: self.apply(other.apply(x)),
+                lambda y: other.apply_transposed(self.apply_transposed(y)),
+            )
+        if other.shape != (self.shape[1],):
+            raise InputError(f"an operator of shape {self.shape} meets a vector {other.shape}")
+        return self.apply(other)
+
+    def __add__(self, other: Operator) -> Operator:
+        return Operator(
+            self.shape,
+            lambda x: self.apply(x) + other.apply(x),
+            lambda y: self.apply_transposed(y) + other.apply_transposed(y),
+        )
+
+    def __neg__(self) -> Operator:
+        return Operator(
+            self.shape, lambda x: -self.apply(x), lambda y: -self.apply_transposed(y)
+        )  # fmt: skip
+
+    def __sub__(self, other: Operator) -> Operator:
+        return self + (-other)
+
+    def dense(self) -> np.ndarray:
+        """The matrix, column by column."""
+        return np.stack([self.apply(e) for e in np.eye(self.shape[1])], axis=1)
+
+
+class SpatialOperators:
+    """The operators of a model at one configuration."""
+
+    def __init__(self, model, q):
+        self.model, self.states = model, first_pass(model, q, posed=None)
+        self._sizes = [state.S.shape[0] for state in self.states]
+        self._dofs = [state.cluster.nv for state in self.states]
+        self._parents = [state.cluster.parent for state in self.states]
+        self._U, self._D = articulated(self.states)
+        self.size, self.nv = sum(self._sizes), sum(self._dofs)
+
+    # kinematics and inertia
+
+    @cached_property
+    def E_phi(self) -> Operator:
+        """Forces to the parent cluster (0.4), (0.10)."""
+        return self._shift(lambda k, f: f, lambda k, a: a)
+
+    @cached_property
+    def phi(self) -> Operator:
+        """(1 - 𝓔_φ)⁻¹ (0.6), (0.12)."""
+        return self._propagate(lambda k, f: f, lambda k, a: a)
+
+    @cached_property
+    def H(self) -> Operator:
+        """S' of every cluster: forces to hinge forces, its star hinge rates to motions (0.5)."""
+        return self._blocks([state.S.T for state in self.states])
+
+    @cached_property
+    def M(self) -> Operator:
+        """The spatial inertias (0.5)."""
+        return self._blocks([block_diagonal(state.I) for state in self.states])
+
+    @cached_property
+    def mass_matrix(self) -> Operator:
+        """𝓜 = H φ M φ* H*, the Newton-Euler factorization (0.14), with armature."""
+        product = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T
+        if all(state.R is None for state in self.states):
+            return product
+        zero = [np.zeros((n, n)) for n in self._dofs]
+        R = [z if s.R is None else s.R for z, s in zip(zero, self.states)]
+        return product + self._blocks(R)
+
+    # articulated bodies
+
+    @cached_property
+    def P(self) -> Operator:
+        """Articulated inertias: M = P - 𝓔_φ [P - P H* D⁻¹ H P] 𝓔_φ* (0.25), (.39)."""
+        P = [block_diagonal(state.I) for state in self.states]
+        for k in reversed(range(len(P))):
+            if self._parents[k] is not None:
+                free = symmetric(P[k] - self._D[k].quadratic(self._U[k].T))
+                up = self._parents[k]
+                P[up] = P[up] + self.states[k].X.congruence(free)
+        return self._blocks(P)
+
+    @cached_property
+    def D(self) -> Operator:
+        """H P H*, block diagonal (0.26); with armature."""
+        D = [state.S.T @ U for state, U in zip(self.states, self._U_list)]
+        return self._blocks([d if s.R is None else d + s.R for d, s in zip(D, self.states)])
+
+    @cached_property
+    def D_inverse(self) -> Operator:
+        solve = self._each(self._dofs, lambda k, x: self._D[k].solve(x))
+        return Operator((self.nv, self.nv), solve, solve)
+
+    @cached_property
+    def G(self) -> Operator:
+        """P H* D⁻¹, the Kalman gain (0.26)."""
+        return Operator(
+            (self.size, self.nv),
+            self._each(self._dofs, lambda k, x: self._U[k] @ self._D[k].solve(x)),
+            self._each(self._sizes, lambda k, y: self._D[k].solve(self._U[k].T @ y)),
+        )
+
+    @cached_property
+    def K(self) -> Operator:
+        """𝓔_φ G (0.26)."""
+        return self.E_phi @ self.G
+
+    @cached_property
+    def tau_bar(self) -> Operator:
+        """1 - G H (0.26)."""
+        return Operator(
+            (self.size, self.size),
+            self._each(self._sizes, self._free_force),
+            self._each(self._sizes, self._free_motion),
+        )
+
+    @cached_property
+    def E_psi(self) -> Operator:
+        """𝓔_φ τ̄ (0.26)."""
+        return self._shift(self._free_force, self._free_motion)
+
+    @cached_property
+    def psi(self) -> Operator:
+        """(1 - 𝓔_ψ)⁻¹ (0.27)."""
+        return self._propagate(self._free_force, self._free_motion)
+
+    @cached_property
+    def mass_matrix_inverse(self) -> Operator:
+        """𝓜⁻¹ = [1 - HψK]* D⁻¹ [1 - HψK], Lemma 0.3."""
+        factor = self.identity(self.nv) - self.H @ self.psi @ self.K
+        return factor.T @ self.D_inverse @ factor
+
+    @cached_property
+    def Omega(self) -> Operator:
+        """ψ* H* D⁻¹ H ψ: accelerations per force, anywhere (0.34)."""
+        return self.psi.T @ self.H.T @ self.D_inverse @ self.H @ self.psi
+
+    @cached_property
+    def Upsilon(self) -> Operator:
+        """The block diagonal of Ω, by the outward recursion (.43)."""
+        blocks: list = []
+        for k, state in enumerate(self.states):
+            value = self._D[k].quadratic(state.S.T)
+            if self._parents[k] is not None:
+                half = self._through(k, blocks[self._parents[k]])
+                value = symmetric(value + self._through(k, half.T))
+            blocks.append(value)
+        return self._blocks(blocks)
+
+    def B(self, frames) -> Operator:
+        """The pick-off of frames (0.17): forces at the frames to forces on the clusters."""
+        rows = frame_rows(self.model, self.states, checked_frames(self.model, frames))
+        matrix = []
+        for block in rows:
+            ((home, F),) = block.ends.items()
+            parts = [np.zeros((n, block.m)) for n in self._sizes]
+            parts[home] = F
+            matrix.append(np.concatenate(parts))
+        B = np.concatenate(matrix, axis=1)
+        return Operator(B.shape, lambda x: B @ x, lambda y: B.T @ y)
+
+    def inverse_osim(self, frames) -> Operator:
+        """Λ = B* Ω B (0.34), the paper's admittance at the frames."""
+        B = self.B(frames)
+        return B.T @ self.Omega @ B
+
+    def identity(self, n: int | None = None) -> Operator:
+        n = self.size if n is None else n
+        return Operator((n, n), lambda x: x, lambda x: x)
+
+    # recursions
+
+    @cached_property
+    def _U_list(self):
+        return [self._U[k] for k in range(len(self.states))]
+
+    def _free_force(self, k, f):
+        return f - self._U[k] @ self._D[k].solve(self.states[k].S.T @ f)
+
+    def _free_motion(self, k, a):
+        return a - self.states[k].S @ self._D[k].solve(self._U[k].T @ a)
+
+    def _through(self, k, M):
+        return self._free_motion(k, self.states[k].X.motions(M))
+
+    def _each(self, sizes, function) -> Callable:
+        def apply(x):
+            return np.concatenate([function(k, part) for k, part in enumerate(split(x, sizes))])
+
+        return apply
+
+    def _blocks(self, blocks) -> Operator:
+        rows, columns = [b.shape[0] for b in blocks], [b.shape[1] for b in blocks]
+        return Operator(
+            (sum(rows), sum(columns)),
+            self._each(columns, lambda k, x: blocks[k] @ x),
+            self._each(rows, lambda k, y: blocks[k].T @ y),
+        )
+
+    def _shift(self, force, motion) -> Operator:
+        """One step to the parents, after `force`; its star one step outward, before `motion`."""
+
+        def inward(x):
+            parts = split(x, self._sizes)
+            out = [np.zeros(n) for n in self._sizes]
+            for k, up in enumerate(self._parents):
+                if up is not None:
+                    out[up] = out[up] + self.states[k].X.force_back(force(k, parts[k]))
+            return np.concatenate(out)
+
+        def outward(y):
+            parts = split(y, self._sizes)
+            out = [
+                np.zeros(self._sizes[k])
+                if up is None
+                else motion(k, self.states[k].X.motion(parts[up]))
+                for k, up in enumerate(self._parents)
+            ]
+            return np.concatenate(out)
+
+        return Operator((self.size, self.size), inward, outward)
+
+    def _propagate(self, force, motion) -> Operator:
+        """All steps to the base, and its star."""
+
+        def inward(x):
+            out = split(x, self._sizes)
+            for k in reversed(range(len(out))):
+                up = self._parents[k]
+                if up is not None:
+                    out[up] = out[up] + self.states[k].X.force_back(force(k, out[k]))
+            return np.concatenate(out)
+
+        def outward(y):
+            out = split(y, self._sizes)
+            for k, up in enumerate(self._parents):
+                if up is not None:
+                    out[k] = out[k] + motion(k, self.states[k].X.motion(out[up]))
+            return np.concatenate(out)
+
+        return Operator((self.size, self.size), inward, outward)
+
+
+__all__ = ["Operator", "SpatialOperators"]

@@ -1,0 +1,185 @@
+"""The inverse operational-space inertia matrix Λ⁻¹ = J M⁻¹ Jᵀ by the algorithms of Sec. VII.
+
+| code  | paper  | meaning                                                        | shape    |
+|-------|--------|----------------------------------------------------------------|----------|
+| U, D  | H S, D_i | articulated inertia along the joints                         | (6l, nv) |
+| F     | K_i^A' | constraint forces propagated to a cluster, by frame            | (6l, m)  |
+| L     | L_i^A  | inverse inertia so far, by pairs of frames (42e)               | (m, m')  |
+| Om    | Ω_ij   | acceleration of cluster i per force on cluster j               | (6l, 6l')|
+
+C-EFPA is in grubler.algorithms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.c_crba import mass_matrix_of
+from ..algorithms.c_efpa import articulated
+from ..algorithms.first_pass import first_pass
+from ..linalg import LDL, symmetric
+from .jacobian import jacobian_and_drift
+from .ltl import Leaves
+from .pv import Carried, free_base
+from .recursion import Crossing, total
+from .rows import Rows, stacked
+
+
+def frame_rows(model, states, frames) -> list[Rows]:
+    """The rows of frames, as constraints without biases."""
+    blocks, start = [], 0
+    for frame, rows in frames:
+        unit = frame.placement.forces_back(np.eye(6)[:, list(rows)])
+        k, F = stacked(model, states, frame.body, unit)
+        blocks.append(Rows({k: F}, None, None, tuple(range(start, start + len(rows)))))
+        start += len(rows)
+    return blocks
+
+
+def posed_states(model, q, frames):
+    return first_pass(model, q, posed=[frame.body for frame, _ in frames])
+
+
+def pv_osim(model, q, frames):
+    """PV-OSIM (Algorithm 2): L gathered on the way to the base, in constraint space."""
+    states = posed_states(model, q, frames)
+    U, D = articulated(states)
+    carried = Carried(frame_rows(model, states, frames))
+    for state in reversed(states):
+        k = state.cluster.index
+        carried.cross(state, _crossing(state, U[k], D[k]), carried.at(k))  # lines 7, 8, 10
+    return carried.matrix(range(len(frames)))
+
+
+def _crossing(state, U, D) -> Crossing:
+    W = None if len(state.cluster.bodies) == 1 else state.X.forces_back(U)
+    return Crossing(U, D, None, W)
+
+
+class OsimSolve:
+    """Λ of branches on a free base by the matrix inversion lemma, never formed (54), (55).
+
+    Λ = Λ_b - L_K (H_b + K_b' L_K)⁻¹ L_K',   Λ_b = L_b⁻¹ block diagonal,  L_K = Λ_b K_b.
+    """
+
+    def __init__(self, carried: Carried, H):
+        self.carried = carried
+        self.parts = []
+        F = carried.at(0)
+        for blocks in carried.components():
+            L = LDL(carried.matrix(blocks))
+            K = np.concatenate([F[b] for b in blocks], axis=1).T
+            H = H + L.quadratic(K)
+            self.parts.append((blocks, L, K))
+        self.base = LDL(symmetric(H))
+
+    def solve(self, b):
+        """Λ b for a vector, or for the columns of a matrix."""
+        every = range(len(self.carried.m))
+        by_block = self.carried.split(every, b)
+        local = [
+            (blocks, L, K, L.solve(np.concatenate([by_block[i] for i in blocks])))
+            for blocks, L, K in self.parts
+        ]
+        a = self.base.solve(total(K.T @ x for _, _, K, x in local))
+        out: dict = {}
+        for blocks, L, K, x in local:
+            out |= self.carried.split(blocks, x - L.solve(K @ a))
+        return np.concatenate([out[i] for i in every])
+
+
+class DenseSolve:
+    """The same face where the lemma does not apply: a fixed base."""
+
+    def __init__(self, inverse_osim):
+        self.factor = LDL(inverse_osim)
+
+    def solve(self, b):
+        return self.factor.solve(b)
+
+
+def pv_osim_fast(model, q, frames):
+    """PV-OSIM-fast (Sec. VII-B): an object whose `solve(b)` gives Λ b.
+
+    Needs frames that the branches can move without the base (L_b invertible); on a fixed base it
+    factorizes the matrix of PV-OSIM.
+    """
+    if not free_base(model):
+        return DenseSolve(pv_osim(model, q, frames))
+    states = posed_states(model, q, frames)
+    carried = Carried(frame_rows(model, states, frames))
+    U, D = articulated(states)
+    for state in reversed(states[1:]):
+        k = state.cluster.index
+        carried.cross(state, _crossing(state, U[k], D[k]), carried.at(k))
+    return OsimSolve(carried, U[0])  # the free joint's S is 1: U = H_b
+
+
+def kjr(model, q, frames):
+    """KJR (Kreutz-Delgado, Jain, Rodriguez): Ω of every cluster outward, then along the paths.
+
+    Υ_k = Ω_kk = ψ* Ω_λλ ψ + S D⁻¹ S';  Ω_ij through ψ from the greatest common ancestor.
+    """
+    states = posed_states(model, q, frames)
+    U, D = articulated(states)
+    rows = frame_rows(model, states, frames)
+    home = [next(iter(block.ends)) for block in rows]
+    paths = [_path(model, k) for k in home]
+    Om: dict = {}
+    for state in states:
+        k, up = state.cluster.index, state.cluster.parent
+        if not any(k in path for path in paths):
+            continue
+        Om[k] = D[k].quadratic(state.S.T)
+        if up is not None:
+            carried = _through(state, U[k], D[k], Om[up])
+            Om[k] = symmetric(Om[k] + _through(state, U[k], D[k], carried.T))
+    blocks = [[None] * len(rows) for _ in rows]
+    for i, a in enumerate(rows):
+        for j in range(i, len(rows)):
+            common = [k for k in paths[i] if k in paths[j]]
+            value = np.zeros((a.m, rows[j].m))
+            if common:
+                pair = Om[common[-1]]
+                for k in _below(paths[i], common[-1]):
+                    pair = _through(states[k], U[k], D[k], pair)
+                pair = pair.T
+                for k in _below(paths[j], common[-1]):
+                    pair = _through(states[k], U[k], D[k], pair)
+                value = a.ends[home[i]].T @ pair.T @ rows[j].ends[home[j]]
+            blocks[i][j], blocks[j][i] = value, value.T
+    return symmetric(np.block(blocks))
+
+
+def _through(state, U, D, M):
+    """ψ* M: accelerations of the parent seen from the cluster, the joint being free."""
+    carried = state.X.motions(M)
+    return carried - state.S @ D.solve(U.T @ carried)
+
+
+def _path(model, k) -> list[int]:
+    """Clusters from the base to k."""
+    path = [k]
+    while model.clusters[path[0]].parent is not None:
+        path.insert(0, model.clusters[path[0]].parent)
+    return path
+
+
+def _below(path, k) -> list[int]:
+    return path[path.index(k) + 1 :]
+
+
+def ltl_osim(model, q, frames):
+    """LTL-OSIM (Sec. II-C): Λ⁻¹ = Y Y' with Y = J L⁻¹, both as sparse as J (7), (8)."""
+    states = posed_states(model, q, frames)
+    J, _ = jacobian_and_drift(model, states, frame_rows(model, states, frames))
+    factor = Leaves(mass_matrix_of(model, states))
+    Y = factor.forward(J.T)
+    return symmetric(Y.T @ factor.scale(Y))
+
+
+def dense_solve(inverse_osim, b):
+    return LDL(inverse_osim).solve(b)
+
+
+__all__ = ["dense_solve", "kjr", "ltl_osim", "pv_osim", "pv_osim_fast"]

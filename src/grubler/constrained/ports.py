@@ -1,0 +1,139 @@
+"""What a closed chain needs of one of its robots: steps A to C and E, compiled once for its ports.
+
+Ports are the frames at which a robot may be closed: hands, feet, handles. The code of a robot knows
+its own ports and nothing of what is attached to them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms.c_aba import c_aba
+from ..algorithms.c_efpa import articulated, c_efpa
+from ..algorithms.first_pass import first_pass
+from ..algorithms.kinematics import accelerations, body_transforms
+from ..compiled import compile
+from ..errors import InputError
+from ..spatial import Transform
+from .osim import frame_rows
+
+
+class Freely(NamedTuple):
+    """A robot left to itself, all ports in the order of `frames`, in their axes.
+
+    a (nv,), rotation (3n, 3) to the world's axes, position (n, 3), velocity and acceleration
+    (n, 6), admittance (6n, 6n) = J M⁻¹ Jᵀ.
+    """
+
+    a: np.ndarray
+    rotation: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    admittance: np.ndarray
+
+
+def freely(model, q, v, tau, frames) -> Freely:
+    """Steps A, B and C: free accelerations, those of the ports, and the admittance Λ = B* Ω B."""
+    ports = [model.frame(name) for name in frames]
+    a = c_aba(model, q, v, tau)  # (A), (0.31)
+    states = first_pass(model, q, v, posed=[port.body for port in ports])
+    acc = accelerations(states, a, np.zeros(6))
+    X, motion, force = body_transforms(model, states), {}, {}
+    for state in states:
+        bodies = state.cluster.bodies
+        motion |= dict(zip(bodies, state.split(state.v)))
+        force |= dict(zip(bodies, state.split(acc[state.cluster.index])))
+    poses = [port.placement @ X[port.body] for port in ports]
+    return Freely(
+        a,
+        np.concatenate([pose.E.T for pose in poses]),
+        np.stack([pose.r + np.zeros(3) for pose in poses]),
+        np.stack([port.placement.motion(motion[port.body]) for port in ports]),
+        np.stack([port.placement.motion(force[port.body]) for port in ports]),  # (B)
+        c_efpa(model, q, [(port, tuple(range(6))) for port in ports]),  # (C)
+    )
+
+
+def pushed(model, q, wrench, frames):
+    """Step E: M⁻¹ Jᵀ f for wrenches f (6n,) at the ports, by (0.36), (.44)."""
+    ports = [(model.frame(name), tuple(range(6))) for name in frames]
+    states = first_pass(model, q, posed=[port.body for port, _ in ports])
+    U, D = articulated(states)
+    z = [np.zeros(state.S.shape[0]) for state in states]
+    for block in frame_rows(model, states, ports):
+        ((k, F),) = block.ends.items()
+        z[k] = z[k] + F @ wrench[block.index[0] : block.index[-1] + 1]
+    nu: dict = {}
+    for state in reversed(states):
+        k, up = state.cluster.index, state.cluster.parent
+        nu[k] = D[k].solve(state.S.T @ z[k])
+        if up is not None:
+            z[up] = z[up] + state.X.force_back(z[k] - U[k] @ nu[k])
+    alpha, out = [], []
+    for state in states:
+        k, up = state.cluster.index, state.cluster.parent
+        seen = np.zeros(state.S.shape[0]) if up is None else state.X.motion(alpha[up])
+        out.append(nu[k] - D[k].solve(U[k].T @ seen))
+        alpha.append(seen + state.S @ out[-1])
+    return np.concatenate(out)
+
+
+class Robot:
+    """A robot with ports, placed in the world; its code is compiled on first use and then kept."""
+
+    def __init__(self, name: str, model, frames, place=None, compiled: bool = True):
+        self.name, self.model, self.frames = name, model, tuple(frames)
+        for frame in self.frames:
+            if model.frame(frame).body < 0:
+                raise InputError(f"port '{frame}' of '{name}' is fixed to the world")
+        R, p = (np.eye(3), np.zeros(3)) if place is None else map(np.asarray, place)
+        if np.abs(R @ model.gravity - model.gravity).max() > 1e-9:
+            raise InputError(f"the place of '{name}' tilts it: turn it about the vertical only")
+        self.R, self.p = R, p
+        self.compiled = compiled
+        self._code: dict = {}
+
+    def _function(self, fn, **shapes):
+        if fn not in self._code:
+            if self.compiled and self.frames:
+                self._code[fn] = compile(fn, self.model, frames=self.frames, **shapes)
+            else:
+                self._code[fn] = lambda *x: fn(self.model, *x, frames=self.frames)
+        return self._code[fn]
+
+    def freely(self, q, v, tau) -> Freely:
+        """Steps A to C, in the common world."""
+        if not self.frames:
+            return Freely(c_aba(self.model, q, v, tau), *[np.zeros((0, 6))] * 4, np.zeros((0, 0)))
+        free = Freely(*self._function(freely)(q, v, tau))
+        R = np.concatenate([self.R @ free.rotation[3 * i : 3 * i + 3] for i in self.order])
+        return free._replace(rotation=R, position=free.position @ self.R.T + self.p)
+
+    @property
+    def order(self) -> range:
+        return range(len(self.frames))
+
+    def pushed(self, q, wrench):
+        """Step E."""
+        if not self.frames:
+            return np.zeros(self.model.nv)
+        return self._function(pushed, shapes={"wrench": (6 * len(self.frames),)})(q, wrench)
+
+    def port(self, frame: str) -> int:
+        if frame not in self.frames:
+            raise InputError(
+                f"'{frame}' is not a port of '{self.name}': name it in ports=, so that its code is "
+                f"compiled for it; there are {', '.join(self.frames) or 'none'}"
+            )
+        return self.frames.index(frame)
+
+
+def pose_of(free: Freely, i: int) -> Transform:
+    """From the world into port i."""
+    return Transform.from_placement(free.rotation[3 * i : 3 * i + 3], free.position[i])
+
+
+__all__ = ["Freely", "Robot", "freely", "pose_of", "pushed"]

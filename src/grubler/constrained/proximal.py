@@ -1,0 +1,46 @@
+"""Proximal iterations for rank-deficient constraints, on the inverse operational-space inertia.
+
+    (Λ⁻¹ + μ) Δλ = -(J a(λ) + l + R λ),  λ <- λ + Δλ
+
+Each step is a proximal point step, and the fixed point does not depend on μ: redundant rows are
+resolved with the multipliers of least norm, at a rate μ / (μ + σ) for an eigenvalue σ of Λ⁻¹. Rows
+that no acceleration can satisfy are met in the sense of least squares; their part of the
+multipliers, which moves nothing, then grows with the number of steps.
+
+| code  | meaning                                                         |
+|-------|-----------------------------------------------------------------|
+| Y, y  | L⁻ᵀ J', L⁻ᵀ (tau - h), as in LTL                                |
+| mu    | μ = `damping` times the mean diagonal of Λ⁻¹                    |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..linalg import LDL, symmetric
+from .jacobian import softness, split
+from .ltl import Leaves, joint_space
+from .rows import gathered
+
+
+def proximal(
+    model, q, v, tau, constraints, f_ext=None, desired=None, damping=1e-7, iterations=6
+):  # fmt: skip
+    """(a, multipliers) after a fixed number of proximal steps."""
+    M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
+    factor = Leaves(M)
+    y = factor.forward(force)
+    if not rows:
+        return factor.backward(y), np.zeros(0)
+    Y = factor.forward(J.T)
+    R = np.diag(softness(rows))
+    inverse_osim = symmetric(Y.T @ factor.scale(Y)) + R
+    n = inverse_osim.shape[0]
+    mu = (damping / n) * sum((inverse_osim[i, i] for i in range(1, n)), inverse_osim[0, 0])
+    damped = LDL(inverse_osim + mu * np.eye(n))
+    right = -(l + Y.T @ factor.scale(y))
+    multipliers = damped.solve(right)
+    for _ in range(iterations - 1):
+        multipliers = multipliers + damped.solve(right - inverse_osim @ multipliers)
+    a = factor.backward(y + Y @ multipliers)
+    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))

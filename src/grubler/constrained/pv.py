@@ -1,0 +1,193 @@
+"""PV: constrained dynamics by Popov and Vereshchagin's solver (Algorithm 1), on clusters.
+
+Constraint forces are carried to the base next to the articulated inertias; there one linear system
+gives all multipliers, and the roll-out is that of C-ABA. O(n + m² d + m³).
+
+| code | paper   | meaning                                                       | shape    |
+|------|---------|---------------------------------------------------------------|----------|
+| H    | H_i^A   | articulated inertia of a cluster (42a)                        | (6l, 6l) |
+| p    | -f_i^A  | articulated bias force (42b), without the joint's own force   | (6l,)    |
+| F    | K_i^A'  | constraint forces propagated to the cluster, by block (42c)   | (6l, m)  |
+| l    | l_i     | desired constraint accelerations, propagated (42d)            | (m,)     |
+| L    | L_i^A   | what the multipliers move already, by pairs of blocks (42e)   | (m, m')  |
+| Y    | S' K_i^A' | constraint forces on the joint                              | (nv, m)  |
+
+At each stage K a + l + L λ = 0; our λ is the negative of the paper's, M a + h = tau + J' λ. A block
+between two bodies has an end in each branch: its parts meet, and add, at their common ancestor.
+Soft rows begin with L = R.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ..algorithms.first_pass import base_acceleration, first_pass, parent_of
+from ..linalg import LDL, symmetric
+from ..symbolic import is_symbolic
+from .jacobian import jacobian_and_drift
+from .recursion import cross_joint, cross_rows, prepared, roll_out, total
+from .rows import constraint_rows, gathered, independent_rows, posed
+
+
+def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
+    """(a, multipliers); `constraints` are checked ones."""
+    states, H, p, rows = prepared(model, q, v, constraints, f_ext, desired)
+    carried = Carried(rows)
+    crossings, Y = {}, {}
+    early = early_base(model, constraints)
+    for state in reversed(states):
+        k, up = state.cluster.index, state.cluster.parent
+        F = carried.at(k)
+        if up is None and early:
+            break
+        crossings[k], Ha, pa = cross_joint(state, H[k], p[k], tau[state.cluster.v])
+        if up is not None:
+            H[up], p[up] = H[up] + Ha, p[up] + pa
+        Y[k] = carried.cross(state, crossings[k], F)
+    if early:
+        a_base, multipliers = solve_base_first(states[0], H[0], p[0], tau, carried)
+    else:
+        multipliers = carried.solve(model)  # (43), (47)
+
+    acc, out = [], []
+    for state in states:
+        k = state.cluster.index
+        a_parent = parent_of(acc, state.cluster, base_acceleration(model))
+        if k == 0 and early:
+            out.append(a_base - state.X.motion(a_parent) - state.c)
+            acc.append(a_base)
+            continue
+        drive = total(Y[k][b] @ multipliers[b] for b in Y[k]) if Y[k] else None
+        qdd, a = roll_out(state, crossings[k], a_parent, drive)  # (41)
+        out.append(qdd)
+        acc.append(a)
+    m = sum(c.m for c in constraints)
+    return np.concatenate(out), gathered(rows, multipliers, m)
+
+
+class Carried:
+    """Blocks of rows on their way to the base: F by cluster and block, l by block, L by pairs."""
+
+    def __init__(self, rows):
+        self.m = [block.m for block in rows]
+        self.F: dict[int, dict] = {}
+        self.l = [block.l for block in rows]
+        self.L: dict[tuple[int, int], object] = {}
+        for b, block in enumerate(rows):
+            for k, F in block.ends.items():
+                self._add(k, b, F)
+            if block.R is not None:
+                self.L[b, b] = np.diag(block.R)
+
+    def _add(self, k, b, F):
+        here = self.F.setdefault(k, {})
+        here[b] = here[b] + F if b in here else F
+
+    def at(self, k) -> dict:
+        """Blocks at cluster k, None at the world: forces by block."""
+        return self.F.get(k, {})
+
+    def cross(self, state, crossing, F) -> dict:
+        """Carry blocks F across a joint (42c)-(42e); returns Y = S' F by block."""
+        Y, Z = {}, {}
+        for b in F:
+            up, Y[b], Z[b], gain = cross_rows(state, crossing, F[b])
+            self._add(state.cluster.parent, b, up)
+            if self.l[b] is not None:
+                self.l[b] = self.l[b] + gain
+        for a in F:
+            for b in F:
+                if a <= b:
+                    term = Y[a].T @ Z[b]
+                    self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
+        return Y
+
+    def matrix(self, blocks):
+        """L of some blocks."""
+        return symmetric(np.block([[self._pair(a, b) for b in blocks] for a in blocks]))
+
+    def _pair(self, a, b):
+        if (a, b) in self.L:
+            return self.L[a, b]
+        if (b, a) in self.L:
+            return self.L[b, a].T
+        return np.zeros((self.m[a], self.m[b]))
+
+    def split(self, blocks, x) -> dict:
+        """A stacked vector by block."""
+        out, start = {}, 0
+        for b in blocks:
+            out[b] = x[start : start + self.m[b]]
+            start += self.m[b]
+        return out
+
+    def solve(self, model) -> list:
+        """The multipliers by block, once all rows have come to the world (43), (47)."""
+        blocks = list(range(len(self.m)))
+        if not blocks:
+            return []
+        l = self.l
+        if not free_base(model):  # through a free joint the world's acceleration does not reach
+            F, a_base = self.at(None), base_acceleration(model)
+            l = [l[b] + F[b].T @ a_base for b in blocks]
+        x = LDL(self.matrix(blocks)).solve(-np.concatenate(l))
+        return list(self.split(blocks, x).values())
+
+    def components(self) -> list[list[int]]:
+        """Blocks that L couples, directly or through others."""
+        groups = [{b} for b in range(len(self.m))]
+        for a, b in self.L:
+            joined = [g for g in groups if a in g or b in g]
+            groups = [g for g in groups if g not in joined] + [set().union(*joined)]
+        return [sorted(g) for g in groups]
+
+
+def solve_base_first(state, H, p, tau, carried: Carried):
+    """The base's acceleration, then the multipliers: L_b is block diagonal over branches (49)."""
+    F = carried.at(0)
+    right = tau[state.cluster.v] - p
+    factors = []
+    for blocks in carried.components():
+        L = LDL(carried.matrix(blocks))
+        K = np.concatenate([F[b] for b in blocks], axis=1).T
+        l = np.concatenate([carried.l[b] for b in blocks])
+        H = H + L.quadratic(K)
+        right = right - K.T @ L.solve(l)
+        factors.append((blocks, L, K, l))
+    a_base = LDL(symmetric(H)).solve(right)
+    multipliers: dict = {}
+    for blocks, L, K, l in factors:
+        multipliers |= carried.split(blocks, -L.solve(K @ a_base + l))  # (46)
+    return a_base, [multipliers[b] for b in range(len(carried.m))]
+
+
+def free_base(model) -> bool:
+    """Whether everything hangs on one body with a free joint."""
+    roots = [c for c in model.clusters if c.parent is None]
+    if len(roots) != 1 or len(roots[0].bodies) != 1 or roots[0].nv != 6:
+        return False
+    return not model.bodies[roots[0].bodies[0]].joint.armature
+
+
+@lru_cache(maxsize=256)
+def early_base(model, constraints) -> bool:
+    """Whether (49) applies: a free base, and hard rows that its branches can serve without it."""
+    if not free_base(model) or is_symbolic(*_numbers(model)):
+        return False
+    hard = tuple(c for c in constraints if c.softness is None)
+    return bool(constraints) and all(_served_without_base(model, hard, seed) for seed in range(3))
+
+
+def _numbers(model) -> list:
+    return [x for loop in model.loops for x in getattr(loop, "ratios", ())]
+
+
+def _served_without_base(model, constraints, seed: int) -> bool:
+    if not constraints:
+        return True
+    states = first_pass(model, model.random_state(seed)[0], posed=posed(constraints))
+    rows = independent_rows(model, constraint_rows(model, states, constraints), constraints)
+    J = jacobian_and_drift(model, states, rows)[0][:, 6:]
+    return np.linalg.matrix_rank(J, tol=1e-6 * np.linalg.norm(J)) == J.shape[0]

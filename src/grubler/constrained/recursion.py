@@ -1,0 +1,89 @@
+"""One joint of the recursions: the articulated inertia and bias carried across it, as in C-ABA."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms.c_aba import joint_inertia, without_joint
+from ..algorithms.first_pass import first_pass, net_forces
+from ..cluster_spatial import block_diagonal
+from ..linalg import LDL, symmetric
+from .rows import constraint_rows, independent_rows, posed
+
+
+class Crossing(NamedTuple):
+    """What crossing a joint leaves for the rows and for the roll-out.
+
+    | code | paper    | meaning                                                 | shape     |
+    |------|----------|---------------------------------------------------------|-----------|
+    | U, D | H S, D_i | articulated inertia along the joint, LDL' of D          | (6l, nv)  |
+    | u    | S' f_i^A | tau - S' p; less U' c where there is a W                | (nv,)     |
+    | W    | X' U     | U seen from the parent; None for a cluster of one body  | (6l', nv) |
+    """
+
+    U: np.ndarray
+    D: LDL
+    u: np.ndarray
+    W: np.ndarray | None
+
+
+def prepared(model, q, v, constraints, f_ext=None, desired=None):
+    """States of the first pass, own inertias H and biases p, and the constraints' rows."""
+    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())])
+    H = [block_diagonal(state.I) for state in states]
+    p = net_forces(model, states, f_ext)
+    rows = constraint_rows(model, states, constraints, desired)
+    return states, H, p, independent_rows(model, rows, constraints)
+
+
+def cross_joint(state, H, p, tau):
+    """(Crossing, H and p seen from the parent): the sums' terms of (42a), (42b)."""
+    S, X, c = state.S, state.X, state.c
+    U = H @ S
+    D = LDL(joint_inertia(state, U))
+    u = tau - S.T @ p
+    u = u if state.r is None else u - state.r
+    if len(state.cluster.bodies) == 1:
+        Ha = without_joint(state, H, U, D)
+        pa = p + Ha @ c + U @ D.solve(u)
+        return Crossing(U, D, u, None), X.congruence(Ha), X.force_back(pa)
+    W, u = X.forces_back(U), u - U.T @ c
+    Ha = symmetric(X.congruence(H) - D.quadratic(W.T))
+    return Crossing(U, D, u, W), Ha, X.force_back(p + H @ c) + W @ D.solve(u)
+
+
+def cross_rows(state, crossing: Crossing, F):
+    """Constraint forces F = K' carried across a joint.
+
+    Returns F seen from the parent (42c), Y = S' F, Z = D⁻¹ Y, and what l gains (42d), None without
+    velocities.
+    """
+    U, D, u, W = crossing
+    Y = state.S.T @ F
+    Z = D.solve(Y)
+    if W is None:
+        through = F - U @ Z
+        gain = None if u is None else through.T @ state.c + Z.T @ u
+        return state.X.forces_back(through), Y, Z, gain
+    gain = None if u is None else F.T @ state.c + Z.T @ u
+    return state.X.forces_back(F) - W @ Z, Y, Z, gain
+
+
+def roll_out(state, crossing: Crossing, a_parent, drive=None):
+    """(acceleration of the joint, stacked acceleration of the cluster) (41), (36b).
+
+    `drive` is the force of the constraints on the joint, S' K' λ.
+    """
+    a = state.X.motion(a_parent) + state.c
+    U, D, u, W = crossing
+    known = u - (U.T @ a if W is None else W.T @ a_parent)
+    out = D.solve(known if drive is None else known + drive)
+    return out, a + state.S @ out
+
+
+def total(values):
+    """The sum of one or more arrays."""
+    values = list(values)
+    return sum(values[1:], values[0])

@@ -1,0 +1,202 @@
+"""Constraints on the cluster tree: rows on stacked accelerations, with their biases.
+
+Where the recursions meet them, constraints read K a + l + R λ = 0 with `a` the stacked acceleration
+of a cluster in the recursions' sense: gravity is an upward acceleration of the base, and what the
+frame would have at rest in the world is part of l (Sec. III-B2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algorithms.first_pass import base_acceleration, locate
+from ..parts import WORLD
+from ..spatial import Transform, cross
+from .constraints import Checked
+
+RANK = 1e-9  # rows on one body that depend on each other to this precision are redundant
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A block of constraint rows.
+
+    | code  | paper | meaning                                                       | shape      |
+    |-------|-------|---------------------------------------------------------------|------------|
+    | ends  | K_i'  | by cluster: constraint forces per multiplier, stacked         | (6l, m)    |
+    | l     | -k_i  | the bias: K a + l + R λ = 0                                   | (m,)       |
+    | R     | R_i   | softness, None where hard                                     | (m,)       |
+    | index |       | where these rows stand among all multipliers                  |            |
+    | basis | U^1   | redundant rows on a body are given by fewer: λ[index] = basis λ |          |
+    """
+
+    ends: dict[int, np.ndarray]
+    l: np.ndarray | None
+    R: np.ndarray | None
+    index: tuple[int, ...]
+    basis: np.ndarray | None = None
+
+    @property
+    def m(self) -> int:
+        return len(self.index) if self.basis is None else self.basis.shape[1]
+
+
+def posed(constraints) -> list[int]:
+    """The bodies whose true orientation the constraints need."""
+    bodies = [c.frame.body for c in constraints]
+    return bodies + [c.to.body for c in constraints if c.to is not None]
+
+
+class Poses:
+    """Transforms between bodies, made of the clusters' own; computed where they are asked for."""
+
+    def __init__(self, model, states):
+        self.model, self.states = model, states
+
+    def up(self, body: int) -> tuple[int, Transform]:
+        """The body that this one's cluster hangs on, and the transform from it."""
+        k, i = locate(self.model, body)
+        X, parent = self.states[k].X, self.model.clusters[k].parent
+        carrier = WORLD if parent is None else self.model.clusters[parent].bodies[X.outputs[i]]
+        return carrier, X.blocks[i]
+
+    def chain(self, body: int) -> list[int]:
+        bodies = [body]
+        while bodies[-1] != WORLD:
+            bodies.append(self.up(bodies[-1])[0])
+        return bodies
+
+    def between(self, body: int, other: int) -> Transform:
+        """X from `other` to `body`, through their nearest common carrier."""
+        theirs = self.chain(other)
+        common = next(b for b in self.chain(body) if b in theirs)
+        down = self.from_carrier(body, common)
+        return down if other == common else down @ self.from_carrier(other, common).inverse()
+
+    def from_carrier(self, body: int, carrier: int) -> Transform:
+        if body == carrier:
+            return Transform.identity()
+        above, X = self.up(body)
+        return X if above == carrier else X @ self.from_carrier(above, carrier)
+
+    def rest(self, body: int):
+        """The acceleration (3,) that a body at rest has in the recursions, in its axes."""
+        if body == WORLD:
+            return base_acceleration(self.model)[3:]
+        above, X = self.up(body)
+        return X.E @ self.rest(above)
+
+
+def constraint_rows(model, states, constraints, desired=None) -> list[Rows]:
+    """The constraints as blocks of rows; states without velocities give no biases."""
+    poses, blocks, start = Poses(model, states), [], 0
+    for c in constraints:
+        index = tuple(range(start, start + c.m))
+        start += c.m
+        l = None
+        if states and states[0].v is not None:
+            l = _bias(model, states, poses, c, None if desired is None else desired[list(index)])
+        blocks.append(Rows(_ends(model, poses, c), l, c.softness, index))
+    return blocks
+
+
+def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
+    """Hard rows that are redundant on their body replaced by fewer (Remark 9).
+
+    K = U^1 (U^1' K): an orthonormal basis of its columns keeps least squares least squares. On one
+    body K is constant, so that this costs nothing.
+    """
+    by_body: dict[int, list[int]] = {}
+    for i, c in enumerate(constraints):
+        if c.to is None and c.softness is None:
+            by_body.setdefault(c.frame.body, []).append(i)
+    merged, gone = {}, set()
+    for body, members in by_body.items():
+        k, _ = locate(model, body)
+        F = np.concatenate([blocks[i].ends[k] for i in members], axis=1)
+        scale = np.linalg.norm(F, axis=0)
+        _, sizes, _ = np.linalg.svd(F / scale)
+        rank = int(np.sum(sizes > RANK * sizes[0]))
+        if rank == F.shape[1]:
+            continue
+        V = np.linalg.svd(F)[2][:rank]
+        l = None
+        if blocks[members[0]].l is not None:
+            l = V @ np.concatenate([blocks[i].l for i in members])
+        index = tuple(r for i in members for r in blocks[i].index)
+        merged[members[0]] = Rows({k: F @ V.T}, l, None, index, V.T)
+        gone |= set(members[1:])
+    return [merged.get(i, block) for i, block in enumerate(blocks) if i not in gone]
+
+
+def gathered(blocks: list[Rows], multipliers: list, total: int):
+    """All multipliers in the order of the constraints."""
+    rows: dict[int, object] = {}
+    for block, x in zip(blocks, multipliers):
+        full = x if block.basis is None else block.basis @ x
+        rows |= {r: full[i] for i, r in enumerate(block.index)}
+    return np.stack([rows[r] for r in range(total)]) if total else np.zeros(0)
+
+
+def stacked(model, states, body: int, F):
+    """Columns of forces on one body as forces on its cluster: (cluster, (6l, m))."""
+    k, place = locate(model, body)
+    sizes = states[k].X.sizes
+    pieces = [F if i == place else np.zeros((n, F.shape[1])) for i, n in enumerate(sizes)]
+    return k, np.concatenate(pieces)
+
+
+def _ends(model, poses: Poses, c: Checked) -> dict[int, np.ndarray]:
+    first, F = stacked(model, poses.states, c.frame.body, c.frame.placement.forces_back(c.K.T))
+    ends = {first: F}
+    if c.to is not None:
+        X = between_frames(poses, c)
+        X = Transform(X.E, np.zeros(3)) if c.classical else X
+        back = c.to.placement.forces_back(X.forces_back(c.K.T))
+        second, F = stacked(model, poses.states, c.to.body, -back)
+        ends[second] = ends[second] + F if second in ends else F
+    return ends
+
+
+def between_frames(poses: Poses, c: Checked) -> Transform:
+    """X from the place where the frame is held to the frame."""
+    if c.to is None:
+        X = c.frame.placement @ poses.between(c.frame.body, WORLD)
+        return X if c.place is None else X @ c.place.inverse()
+    return c.frame.placement @ poses.between(c.frame.body, c.to.body) @ c.to.placement.inverse()
+
+
+def _bias(model, states, poses: Poses, c: Checked, desired):
+    """l = bias - k, with gravity and Baumgarte's terms (Sec. IX-A)."""
+    X = between_frames(poses, c) if c.to is not None or c.held else None
+    v = c.frame.placement.motion(_velocity(model, states, c.frame.body))
+    drift = cross(v[:3], v[3:]) if c.classical else np.zeros(3)
+    if c.to is None:
+        drift = drift - c.frame.placement.E @ poses.rest(c.frame.body)
+    else:
+        w = c.to.placement.motion(_velocity(model, states, c.to.body))
+        if c.classical:
+            drift = drift - X.E @ cross(w[:3], w[3:])
+            v = v - Transform(X.E, np.zeros(3)).motion(w)
+        else:
+            v = v - X.motion(w)
+    l = c.K[:, 3:] @ drift - (c.acceleration if desired is None else desired)
+    if c.period is not None:
+        l = l + (2.0 / c.period) * (c.K @ v)
+    if c.held:
+        l = l + (1.0 / c.period**2) * (c.K @ displacement(X))
+    return l
+
+
+def displacement(X: Transform):
+    """The frame off its place, in its axes: rotation vector (sine of its angle) and position."""
+    R = X.E.T
+    turn = np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return np.concatenate([0.5 * turn, X.E @ X.r])
+
+
+def _velocity(model, states, body: int):
+    k, place = locate(model, body)
+    return states[k].split(states[k].v)[place]
