@@ -85,7 +85,7 @@ def test_interrupt_is_clean(capsys, monkeypatch):
 
 
 def test_every_command_has_help_with_examples(capsys):
-    for command in ("robots", "check", "simulate", "export", "info"):
+    for command in ("robots", "check", "simulate", "view", "export", "info"):
         with pytest.raises(SystemExit) as caught:
             main([command, "--help"])
         assert caught.value.code == 0

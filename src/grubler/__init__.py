@@ -54,6 +54,7 @@ from .repartition import (
     repartition,
 )
 from .sim import Passive, SimulationError, Simulator, Trajectory
+from .view import view
 
 __version__ = "0.1.0"
 
@@ -69,5 +70,5 @@ __all__ = [
     "generalized_force", "inverse_dynamics", "inverse_osim", "iterate", "kinematics", "load",
     "mass_matrix", "motion_from_actuators", "numeric", "operators", "parameter_values",
     "repartition", "robots", "save", "solve_osim", "spanning_map", "spanning_state",
-    "with_parameters",
+    "view", "with_parameters",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command line: `grubler robots | check | simulate | export | info`."""
+"""The command line: `grubler robots | check | simulate | view | export | info`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ EPILOG = """examples:
   grubler check four_bar                      is this linkage sound?
   grubler check cassie.xml --json             the same, for a program
   grubler simulate four_bar --seconds 5 --plot swing.svg
+  grubler view four_bar --open                sliders for the independent joints
   grubler export mini_cheetah --out code/     C99 of its forward dynamics
 """
 
@@ -73,6 +74,11 @@ def parser() -> argparse.ArgumentParser:
     simulate.add_argument("--out", type=Path, help="write the trajectory (npz)")
     simulate.add_argument("--plot", type=Path, help="write a picture (svg, png, pdf)")
     simulate.add_argument("--json", action="store_true", help="print a summary as data")
+    show = add("view", commands.view, "Look at a robot in the browser; sliders close its loops.")
+    show.add_argument("--trajectory", type=Path, help="play this file (npz) of `simulate --out`")
+    show.add_argument("--port", type=int, default=8080, help="0 takes any free one")
+    show.add_argument("--host", default="127.0.0.1", help="0.0.0.0 lets other machines in")
+    show.add_argument("--open", action="store_true", help="open the browser")
     export = add("export", commands.export, "Write an algorithm as C99 or object code.")
     export.add_argument(
         "--function",

@@ -88,6 +88,16 @@ def simulate(arguments) -> int:
     return 0
 
 
+def view(arguments) -> int:
+    what = model = load(arguments)
+    if arguments.trajectory:
+        from ..sim import load as load_trajectory
+
+        what = load_trajectory(arguments.trajectory, model)
+    gb.view(what, port=arguments.port, host=arguments.host, open_browser=arguments.open)
+    return 0
+
+
 def export(arguments) -> int:
     model = load(arguments)
     function = getattr(gb, arguments.function)
