@@ -16,6 +16,8 @@ from .tape import Array
 
 def as_numbers(value, array: Array, dtype: np.dtype) -> np.ndarray:
     """An argument as an array of the kernel's dtype; copied only where it has to be."""
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
+        _check_on_cpu(value, array)
     try:
         given = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -29,6 +31,16 @@ def as_numbers(value, array: Array, dtype: np.dtype) -> np.ndarray:
             f"argument '{array.name}' has dtype {given.dtype}: give real numbers, {dtype} best"
         )
     return converted if converted.flags.aligned else converted.copy()
+
+
+def _check_on_cpu(value, array: Array) -> None:
+    kind = int(value.__dlpack_device__()[0])
+    if kind not in (1, 3):  # DLPack's numbers for a CPU's memory and for pinned memory
+        raise InputError(
+            f"argument '{array.name}' ({type(value).__name__}) lies on a GPU, but this function "
+            "runs on the CPU: copy it over (x.cpu(), cupy.asnumpy(x), numpy.asarray(x)), or "
+            "compile with target='cuda'"
+        )
 
 
 def batch_size(arguments: Sequence[np.ndarray], arrays: Sequence[Array]) -> int | None:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from ..errors import InputError, unknown
+from ..gpu import GpuFunction
 from . import c_code, cpu
 from .function import CompiledFunction
 from .lower import lower
@@ -18,10 +19,12 @@ def export(
     folder: str | os.PathLike,
     *,
     language: str = "c",
+    target: str = "cpu",
     name: str | None = None,
     triple: str | None = None,
     cpu_name: str = "",
     features: str = "",
+    candidates: int | None = 1,
 ) -> list[Path]:
     """Write a compiled function as files and return their paths.
 
@@ -29,10 +32,26 @@ def export(
     an object file and the same header, for this processor, or for another one named as LLVM does
     (`triple="aarch64-linux-gnu", cpu_name="cortex-a72"`). The function takes one state:
     pointers to the arguments, then to the outputs.
+
+    `target="cuda"`, of a function compiled for it: a bundle of PTX, a JSON signature and a loader,
+    `grubler_bundle.py`, that runs where NumPy and an NVIDIA driver are, without this package;
+    with several `candidates` (None: all) it can `tune` itself there.
     """
     name = compiled.name if name is None else name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InputError(f"'{name}' is not a name for a C function: pass name=, letters and digits")
+    if target not in ("cpu", "cuda"):
+        raise InputError(unknown("target", target, ["cpu", "cuda"]))
+    if isinstance(compiled, GpuFunction) != (target == "cuda"):
+        there = "cuda" if target == "cpu" else "cpu"
+        raise InputError(
+            f"'{compiled.name}' was compiled for target='{there}': compile it with "
+            f"target='{target}', or export it with target='{there}'"
+        )
+    if target == "cuda":
+        from .ptx_function import export_bundle  # here, since few need it
+
+        return export_bundle(compiled, folder, name, candidates)
     if language not in ("c", "object"):
         raise InputError(unknown("language", language, ["c", "object"]))
     folder = Path(folder)

@@ -134,6 +134,9 @@ class Emitter:
         bits = self.define(f"bitcast {self.mask} {mask} to i{self.lanes}")
         return self.define(f"icmp ne i{self.lanes} {bits}, 0")
 
+    def sine_cosine(self, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
+        return elementary.sine_cosine(self, x, want_sine, want_cosine)
+
     # --- memory ---
 
     def load(self, pointer: str, element: int) -> str:
@@ -236,7 +239,7 @@ class _Line:
             return self.e.load(memory[op == "cos"], place)
         if k not in self.pairs or tangent:
             want = (tangent or k in self.sines, tangent or k in self.cosines)
-            self.pairs[k] = elementary.sine_cosine(self.e, self._value(k), *want)
+            self.pairs[k] = self.e.sine_cosine(self._value(k), *want)
         sine, cosine = self.pairs[k]
         if tangent:
             return self.e.binary("fdiv", sine, cosine)

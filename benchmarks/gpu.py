@@ -1,0 +1,137 @@
+"""Speed and accuracy on a GPU, in two halves.
+
+python -m benchmarks.gpu prepare DIR     here: bundles, inputs, reference outputs of the CPU
+python DIR/run.py [--out FOLDER]         on the GPU machine: NumPy, CuPy, torch, JAX alone
+python -m benchmarks.gpu keep FOLDER     here: the results into benchmarks/results/
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+import grubler as gb
+from grubler.compiler import iterate
+from grubler.compiler.passes import simplify
+from grubler.compiler.ptx_function import compile_cuda
+from grubler.compiler.trace import trace
+
+STATES = 4096
+# robot, algorithm, dtype, goal in 10^9 evaluations a second (None: shown for comparison)
+CASES = (
+    ("quadruped", "forward_dynamics", "float32", 6.5),
+    ("mini_cheetah", "forward_dynamics", "float32", 3.0),
+    ("mini_cheetah", "inverse_dynamics", "float32", 6.0),
+    ("mit_humanoid", "forward_dynamics", "float32", 1.0),
+    ("tello", "forward_dynamics", "float32", 1.0),
+    ("mini_cheetah", "forward_dynamics", "float64", 0.7),
+    ("quadruped", "forward_dynamics", "float64", None),
+    ("mit_humanoid", "forward_dynamics", "float64", None),
+    ("tello", "forward_dynamics", "float64", None),
+)
+_HERE = Path(__file__).parent
+
+
+def states(model: gb.Model) -> list[np.ndarray]:
+    """Assembled states and a force or acceleration for each."""
+    drawn = [model.random_state(seed) for seed in range(STATES)]
+    q, v = (np.stack(x) for x in zip(*drawn))
+    return [q, v, np.random.default_rng(0).uniform(-1, 1, v.shape)]
+
+
+def prepare(folder: Path, candidates: int | None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for robot, algorithm, dtype, goal in CASES:
+        model, name = gb.robots.load(robot), f"{robot}_{algorithm}"
+        fn = getattr(gb, algorithm)
+        if not (folder / f"{name}.npz").exists():
+            arguments = states(model)
+            save(folder / f"{name}.npz", arguments, gb.compile(fn, model)(*arguments))
+        compiled = gb.compile(fn, model, target="cuda", dtype=dtype)
+        paths = gb.export(
+            compiled, folder / "bundle", target="cuda", name=f"{name}_{dtype}",
+            candidates=candidates,
+        )  # fmt: skip
+        print(f"{name} {dtype}: {len(paths) - 2} candidates", flush=True)
+        listed.append({
+            "name": f"{name}_{dtype}", "data": f"{name}.npz", "robot": robot,
+            "algorithm": algorithm, "dtype": dtype, "goal": goal, "tape": len(compiled.tape),
+        })  # fmt: skip
+    listed += kepler(folder)
+    (folder / "cases.json").write_text(json.dumps(listed, indent=1) + "\n")
+    tree(folder)
+    shutil.copy(_HERE / "gpu_run.py", folder / "run.py")
+    shutil.copy(_HERE / "gpu_interface.py", folder)
+    shutil.copy(_HERE / "gpu_rivals.py", folder)
+
+
+def save(path: Path, arguments, outputs) -> None:
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    named = {f"in{i}": x for i, x in enumerate(arguments)}
+    np.savez_compressed(path, **named, **{f"out{i}": x for i, x in enumerate(outputs)})
+
+
+def kepler(folder: Path) -> list[dict]:
+    """A Newton loop that each thread leaves when it has converged: Kepler's equation."""
+
+    def step(x, e, m):
+        residual = x - e * np.sin(x) - m
+        return x - residual / (1.0 - e * np.cos(x)), residual
+
+    def solve(e, m):
+        return iterate(step, m, e, m, count=30, tolerance=1e-12)
+
+    shapes, names = [(3,), (3,)], ("x", "residual", "steps")
+    rng = np.random.default_rng(0)
+    arguments = [rng.uniform(0, 0.6, (STATES, 3)), rng.uniform(-3, 3, (STATES, 3))]
+    reference = gb.compiler.compile_function(solve, shapes, output_names=names)(*arguments)
+    save(folder / "kepler.npz", arguments, reference)
+    compiled = compile_cuda(solve, shapes, output_names=names, dtype="float64", name="kepler")
+    gb.export(compiled, folder / "bundle", target="cuda", name="kepler")
+    return [{
+        "name": "kepler", "data": "kepler.npz", "robot": "Newton loop", "algorithm": "kepler",
+        "dtype": "float64", "goal": None, "tape": compiled.tape.total,
+    }]  # fmt: skip
+
+
+def tree(folder: Path) -> None:
+    """The quadruped for the rivals: its bodies, and its instructions."""
+    model = gb.robots.load("quadruped")
+    bodies = [
+        {
+            "parent": b.parent, "E": b.joint.placement.E.tolist(),
+            "r": b.joint.placement.r.tolist(), "inertia": b.spatial.tolist(),
+            "axis": int(np.flatnonzero(b.joint.motion.axis)[0]) if b.parent >= 0 else -1,
+        }
+        for b in model.bodies
+    ]  # fmt: skip
+    robot = {"gravity": model.gravity.tolist(), "bodies": bodies}
+    (folder / "tree.json").write_text(json.dumps(robot))
+    shapes = [(model.nq,), (model.nv,), (model.nv,)]
+    tape = simplify(trace(lambda q, v, tau: gb.forward_dynamics(model, q, v, tau), shapes))
+    lines = {"lines": tape.instructions, "outputs": tape.results[0]}
+    (folder / "tree_tape.json").write_text(json.dumps(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("what", choices=("prepare", "keep"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--candidates", type=int, help="plans a case (default: all)")
+    given = parser.parse_args()
+    if given.what == "prepare":
+        prepare(given.folder, given.candidates)
+    else:
+        results = _HERE / "results"
+        results.mkdir(exist_ok=True)
+        for name in ("gpu.json", "gpu.md"):
+            shutil.copyfile(given.folder / name, results / name)
+
+
+if __name__ == "__main__":
+    main()

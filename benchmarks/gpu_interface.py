@@ -1,0 +1,259 @@
+"""What the GPU runtime promises about arrays, streams, graphs and errors, tried one by one."""
+
+from __future__ import annotations
+
+import time
+import traceback
+
+import numpy as np
+
+N = 1000
+
+
+def checks(folder) -> dict[str, str]:
+    """The name of each check and "ok", or what went wrong."""
+    context = Context(folder)
+    results = {}
+    for name, check in CHECKS.items():
+        try:
+            said = check(context)
+            results[name] = said if isinstance(said, str) else "ok"
+        except Exception as error:
+            results[name] = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
+            traceback.print_exc()
+        print("  ", name, ":", results[name], flush=True)
+    return results
+
+
+class Context:
+    def __init__(self, folder):
+        import grubler_bundle
+
+        self.bundle = grubler_bundle
+        self.f = grubler_bundle.load("mini_cheetah_forward_dynamics_float32")
+        self.g = grubler_bundle.load("mini_cheetah_forward_dynamics_float64")
+        data = np.load(folder / "mini_cheetah_forward_dynamics.npz")
+        self.given = [data[f"in{i}"][:N].astype(np.float32) for i in range(3)]
+        self.wanted = data["out0"][:N]
+
+    def right(self, found) -> None:
+        error = np.abs(np.asarray(found) - self.wanted).max() / np.abs(self.wanted).max()
+        assert error < 1e-4, f"error {error}"
+
+
+def torch_rows(c):
+    import torch
+
+    states = [torch.from_numpy(x).cuda() for x in c.given]
+    out = c.f(*states)
+    assert isinstance(out, torch.Tensor) and out.shape == (N, 18)
+    c.right(out.cpu())
+    into = torch.zeros_like(out)
+    assert c.f(*states, out=into) is into
+    c.right(into.cpu())
+
+
+def torch_columns(c):
+    import torch
+
+    states = [torch.from_numpy(x.T.copy()).cuda() for x in c.given]
+    out = c.f.structure_of_arrays(*states)
+    assert out.shape == (18, N)
+    c.right(out.cpu().T)
+    c.right(c.f(*[x.T for x in states]).cpu())  # strided views of columns
+
+
+def torch_stream(c):
+    import torch
+
+    states = [torch.from_numpy(x).cuda() for x in c.given]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        out = c.f(*states)
+    side.synchronize()
+    c.right(out.cpu())
+    out = c.f(*states, stream=side)
+    side.synchronize()
+    c.right(out.cpu())
+
+
+def torch_graph(c):
+    import torch
+
+    states = [torch.from_numpy(x).cuda() for x in c.given]
+    c.f.prepare(0)
+    out = torch.zeros((N, 18), device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c.f(*states, out=out)
+    out.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    c.right(out.cpu())
+
+
+def cupy_arrays(c):
+    import cupy
+
+    states = [cupy.asarray(x) for x in c.given]
+    out = c.f(*states)
+    assert isinstance(out, cupy.ndarray)
+    c.right(out.get())
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        out = c.f(*states)
+        stream.synchronize()
+    c.right(out.get())
+
+
+def jax_arrays(c):
+    import jax
+
+    states = [jax.device_put(x) for x in c.given]
+    out = c.f(*states)
+    assert isinstance(out, jax.Array)
+    c.right(out)
+
+
+def mixed_libraries(c):
+    import cupy
+    import torch
+
+    q, v, tau = c.given
+    out = c.f(torch.from_numpy(q).cuda(), cupy.asarray(v), torch.from_numpy(tau).cuda())
+    c.right(out.cpu())
+
+
+def one_state_and_shared(c):
+    import torch
+
+    q, v, tau = (torch.from_numpy(x).cuda() for x in c.given)
+    one = c.f(q[0], v[0], tau[0])
+    assert one.shape == (18,) and np.allclose(one.cpu(), c.wanted[0], rtol=1e-3, atol=1e-2)
+    shared = c.f(q, v, tau[0])
+    same = c.f(q, v, tau[0].expand(N, 18).contiguous())
+    assert torch.equal(shared, same)
+    assert c.f(q[:0], v[:0], tau[:0]).shape == (0, 18)
+    odd = c.f(q[:777], v[:777], tau[:777])
+    assert torch.equal(odd, c.f(q, v, tau)[:777])
+
+
+def columns_equal_rows(c):
+    import torch
+
+    states = [torch.from_numpy(x).double().cuda() for x in c.given]
+    rows = c.g(*states)
+    columns = c.g.structure_of_arrays(*[x.T.contiguous() for x in states])
+    assert torch.equal(rows, columns.T)
+
+
+def call_overhead(c):
+    import torch
+
+    states = [torch.from_numpy(x).cuda() for x in c.given]
+    out = torch.zeros((N, 18), device="cuda")
+    bound = c.f.bind(*states, out=out)
+    costs = []
+    for call in (lambda: c.f(*states, out=out), bound):
+        for _ in range(20):
+            call()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(300):
+            call()
+        costs.append((time.perf_counter() - start) / 300 * 1e6)
+        torch.cuda.synchronize()
+    return f"{costs[0]:.0f} µs a call, {costs[1]:.0f} µs bound"
+
+
+def _refused(error, call, *words) -> str:
+    try:
+        call()
+    except error as raised:
+        missing = [w for w in words if w not in str(raised)]
+        assert not missing, f"{raised} does not say {missing}"
+        return "ok"
+    raise AssertionError("no error")
+
+
+def cpu_array(c):
+    return _refused(c.bundle.InputError, lambda: c.f(*c.given), "'q'", "CPU's memory")
+
+
+def wrong_dtype(c):
+    import torch
+
+    states = [torch.from_numpy(x).double().cuda() for x in c.given]
+    return _refused(c.bundle.InputError, lambda: c.f(*states), "float64", "float32")
+
+
+def wrong_stream(c):
+    import torch
+
+    states = [torch.from_numpy(x).cuda() for x in c.given]
+    return _refused(c.bundle.InputError, lambda: c.f(*states, stream="s"), "stream", "str")
+
+
+def mixed_devices(c):
+    import torch
+
+    q, v, tau = (torch.from_numpy(x) for x in c.given)
+    return _refused(c.bundle.InputError, lambda: c.f(q.cuda(), v, tau.cuda()), "'v'")
+
+
+def overlapping_out(c):
+    import torch
+
+    q, v, tau = (torch.from_numpy(x).cuda() for x in c.given)
+    return _refused(c.bundle.InputError, lambda: c.f(q, v, tau, out=tau), "overlaps")
+
+
+def newer_architecture(c):
+    from grubler_gpu import driver
+
+    there = driver.device(0)
+    return _refused(c.bundle.GpuError, lambda: there.require("sm_999"), "sm_999", there.name)
+
+
+def broken_code(c):
+    from grubler_gpu import driver
+
+    there = driver.device(0)
+    text = ".version 8.3\n.target sm_90\n.address_size 64\nnonsense"
+    return _refused(c.bundle.GpuError, lambda: driver.Module(there, text, "sm_80"), "assemble")
+
+
+def out_of_memory(c):
+    import torch
+
+    q, v, tau = (torch.from_numpy(x[:1]).cuda() for x in c.given)
+    many = 1_800_000_000  # states whose accelerations alone take 130 GB
+    states = [x.expand(many, -1) for x in (q, v)]
+    hog = torch.empty(80 << 30, dtype=torch.uint8, device="cuda")
+    try:
+        return _refused((c.bundle.GpuError, RuntimeError), lambda: c.f(*states, tau[0]), "memory")
+    finally:
+        del hog
+        torch.cuda.empty_cache()
+
+
+CHECKS = {
+    "torch (N, n), out=": torch_rows,
+    "torch (n, N) and strided views": torch_columns,
+    "torch on another stream, stream=": torch_stream,
+    "captured in a CUDA graph": torch_graph,
+    "CuPy, current stream": cupy_arrays,
+    "JAX": jax_arrays,
+    "torch and CuPy together": mixed_libraries,
+    "one state, an argument shared by all, none, odd batches": one_state_and_shared,
+    "(N, n) and (n, N) give the same bits in fp64": columns_equal_rows,
+    "cost of a call from Python, torch": call_overhead,
+    "error: array in the CPU's memory": cpu_array,
+    "error: dtype": wrong_dtype,
+    "error: stream of a wrong type": wrong_stream,
+    "error: arguments on different devices": mixed_devices,
+    "error: out overlaps an argument": overlapping_out,
+    "error: GPU older than the code": newer_architecture,
+    "error: code that cannot be assembled": broken_code,
+    "error: out of memory": out_of_memory,
+}

@@ -1,0 +1,166 @@
+"""One GPU thread's instructions: the emitter of `lower.py` with the GPU's own arithmetic.
+
+Division and square root are the one thing where a GPU's exact forms are slow: each brings a slow
+path that is called as a function and wrecks the registers around it. In fp32 they are the
+hardware's approximations (2 ulp); in fp64 a quotient is the hardware's reciprocal seed refined by
+multiply-adds (1 ulp). Sine and cosine read the quadrant off the bits of a rounded sum.
+"""
+
+from __future__ import annotations
+
+from .elementary import COEFFICIENTS, LIMIT, _polynomial
+from .errors import DialectError
+from .lower import Emitter
+
+SHARED = "addrspace(3)"
+GLOBAL = "addrspace(1)"
+CONSTANT = "addrspace(4)"
+BYTES = {"float64": 8, "float32": 4}
+
+# Adding 1.5 * 2^(bits of the fraction) leaves the nearest whole number in the lowest bits.
+_ROUNDING = {"float64": 1.5 * 2.0**52, "float32": 1.5 * 2.0**23}
+
+
+class PtxEmitter(Emitter):
+    """Scalar instructions of one thread."""
+
+    def __init__(self, dtype: str, table: str = "constants"):
+        self.table = table
+        super().__init__(dtype, 1)
+        self.single = dtype == "float32"
+        self.constants: dict[str, int] = {}  # literal -> its place in constant memory
+
+    def number(self, value: float) -> str:
+        """A literal in fp32; in fp64 read from constant memory, as an operand that takes no
+        register. An instruction can hold the upper half of a number only."""
+        text = super().number(value)
+        if self.single or text.endswith("00000000"):
+            return text
+        place = self.constants.setdefault(text, len(self.constants))
+        return self.define(
+            f"load double, ptr {CONSTANT} getelementptr (double, ptr {CONSTANT} @{self.table}, "
+            f"i64 {place}), align 8"
+        )
+
+    def constant_table(self) -> str:
+        """The constants read so far; not known to be constant, so that nobody folds them back."""
+        if not self.constants:
+            return ""
+        numbers = ", ".join(f"double {text}" for text in self.constants)
+        size = len(self.constants)
+        return (
+            f"@{self.table} = {CONSTANT} externally_initialized global [{size} x double] "
+            f"[{numbers}], align 8"
+        )
+
+    def intrinsic(self, name: str, result: str, *arguments: str) -> str:
+        """Call an intrinsic of the GPU; arguments with their types."""
+        types = ", ".join(a.rsplit(" ", 1)[0] for a in arguments)
+        self.declared[name] = f"declare {result} @llvm.nvvm.{name}({types})"
+        text = f"call {result} @llvm.nvvm.{name}({', '.join(arguments)})"
+        if result == "void":
+            self.line(text)
+            return ""
+        return self.define(text)
+
+    def binary(self, op: str, a: str, b: str) -> str:
+        if op != "fdiv":
+            return super().binary(op, a, b)
+        one = self.number(1.0)
+        if self.single:
+            if a == one:
+                return self.intrinsic("rcp.approx.ftz.f", "float", f"float {b}")
+            return self.intrinsic("div.approx.f", "float", f"float {a}", f"float {b}")
+        inverse, finite = self._reciprocal(b)
+        if a == one:
+            return inverse
+        quotient = super().binary("fmul", a, inverse)
+        rest = self.call("fma", self.unary("fneg", b), quotient, a)
+        return self.select(finite, self.call("fma", rest, inverse, quotient), quotient)
+
+    def _reciprocal(self, b: str) -> tuple[str, str]:
+        """1/b in fp64, and whether it is an ordinary number: 1/0 and 1/inf need no refining."""
+        seed = self.intrinsic("rcp.approx.ftz.d", "double", f"double {b}")
+        minus = self.unary("fneg", b)
+        # The seed is right to 20 bits: a cubic step gives all of them, a linear one the last.
+        error = self.call("fma", minus, seed, self.number(1.0))
+        refined = self.call("fma", self.call("fma", error, error, error), seed, seed)
+        error = self.call("fma", minus, refined, self.number(1.0))
+        refined = self.call("fma", error, refined, refined)
+        finite = self.compare("oeq", refined, refined)
+        return self.select(finite, refined, seed), finite
+
+    def call(self, name: str, *arguments: str) -> str:
+        if name == "sqrt" and self.single:
+            return self.intrinsic("sqrt.approx.f", "float", f"float {arguments[0]}")
+        return super().call(name, *arguments)
+
+    def call_library(self, name: str, *arguments: str) -> str:
+        raise DialectError(
+            f"'{name}' has no GPU code yet: compute it before the call, or use target='cpu'"
+        )
+
+    def sine_cosine(self, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
+        """sin x and cos x from one reduction, as on the CPU but for the quadrant's arithmetic."""
+        c = COEFFICIENTS[self.dtype]
+        magic = self.number(_ROUNDING[self.dtype])
+        shifted = self.call("fma", x, self.number(c.two_over_pi), magic)
+        quadrant = self._low_word(shifted)
+        minus_n = super().binary("fsub", magic, shifted)
+        r = x
+        for part in c.half_pi:
+            r = self.call("fma", minus_n, self.number(part), r)
+        inside = self.compare("ole", self.call("fabs", x), self.number(LIMIT[self.dtype]))
+        r = self.select(inside, r, self.number(float("nan")))
+        z = super().binary("fmul", r, r)
+        s = _polynomial(self, z, c.sine)
+        s = self.call("fma", super().binary("fmul", r, z), s, r)
+        k = self.call("fma", z, _polynomial(self, z, c.cosine), self.number(-0.5))
+        k = self.call("fma", z, k, self.number(1.0))
+        bit = self.define(f"and i32 {quadrant}, 1")
+        odd = self.define(f"icmp ne i32 {bit}, 0")
+        sine = cosine = ""
+        if want_sine:
+            sine = self._signed(self.select(odd, k, s), quadrant)
+        if want_cosine:
+            after = self.define(f"add i32 {quadrant}, 1")
+            cosine = self._signed(self.select(odd, s, k), after)
+        return sine, cosine
+
+    def _low_word(self, value: str) -> str:
+        if self.single:
+            return self.define(f"bitcast float {value} to i32")
+        bits = self.define(f"bitcast double {value} to i64")
+        return self.define(f"trunc i64 {bits} to i32")
+
+    def _signed(self, value: str, quadrant: str) -> str:
+        """The value with its sign flipped in quadrants 2 and 3."""
+        shifted = self.define(f"shl i32 {quadrant}, 30")
+        sign = self.define(f"and i32 {shifted}, -2147483648")
+        if self.single:
+            bits = self.define(f"bitcast float {value} to i32")
+            flipped = self.define(f"xor i32 {bits}, {sign}")
+            return self.define(f"bitcast i32 {flipped} to float")
+        pair = self.define(f"bitcast double {value} to <2 x i32>")
+        high = self.define(f"extractelement <2 x i32> {pair}, i64 1")
+        flipped = self.define(f"xor i32 {high}, {sign}")
+        pair = self.define(f"insertelement <2 x i32> {pair}, i32 {flipped}, i64 1")
+        return self.define(f"bitcast <2 x i32> {pair} to double")
+
+    # --- memory ---
+
+    def load_from(self, pointer: str, space: str, volatile: bool = False) -> str:
+        flag = "volatile " if volatile else ""
+        size = BYTES[self.dtype]
+        return self.define(f"load {flag}{self.scalar}, ptr {space} {pointer}, align {size}")
+
+    def store_to(self, value: str, pointer: str, space: str, volatile: bool = False) -> None:
+        flag = "volatile " if volatile else ""
+        size = BYTES[self.dtype]
+        self.line(f"store {flag}{self.scalar} {value}, ptr {space} {pointer}, align {size}")
+
+    def offset(self, pointer: str, space: str, number: int | str) -> str:
+        """The address `number` numbers further on."""
+        if number == 0:
+            return pointer
+        return self.define(f"getelementptr {self.scalar}, ptr {space} {pointer}, i64 {number}")
