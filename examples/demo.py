@@ -4,6 +4,8 @@ Loads MIT's Mini Cheetah, prints its tree, loops, clusters and mobility, compute
 inverse dynamics by independent methods, and shows what ignoring or approximating the rotors costs.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 import grubler as gb
@@ -49,6 +51,25 @@ def main():
         other = gb.inverse_dynamics(model, q, v, wanted, method=method)[6:]
         rms = np.sqrt(np.mean((other - exact) ** 2))
         print(f"  {label:<16} RMS error {rms:.3f} N m of {np.abs(exact).max():.2f} N m at most")
+
+    simulate(model)
+
+
+def simulate(model):
+    """Half a second of free fall with swinging legs, exact rotors and all."""
+    q, v = model.random_state(seed=1)
+    run = gb.Simulator(model, dt=1e-3, integrator="rk4").run(q, v, steps=500)
+    drift = np.abs(run.energy - run.energy[0]).max() / run.kinetic.max()
+    print(f"\nsimulated {run.time[-1]:g} s in steps of 1 ms: energy held to {drift:.0e}")
+    folder = Path("out")
+    folder.mkdir(exist_ok=True)
+    print(f"  trajectory: {run.save(folder / 'demo.npz')}")
+    try:
+        run.plot(folder / "demo.svg")
+        print(f"  picture: {folder / 'demo.svg'}")
+    except ImportError:
+        print("  for a picture: .venv/bin/pip install -e .[plot]")
+    print("  look at it: .venv/bin/pip install -e .[view] && .venv/bin/grubler view mini_cheetah")
 
 
 if __name__ == "__main__":

@@ -35,12 +35,16 @@ def test_compile_document_runs():
     assert np.allclose(space["A"], gb.forward_dynamics(model, q, v, tau))
 
 
-def test_demo(capsys):
+def test_demo(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / "demo.py"), run_name="__main__")
     out = capsys.readouterr().out
     assert "mobility 18" in out and "Lagrange multipliers" in out
-    distances = [float(line.split()[-1]) for line in out.splitlines() if "e-1" in line]
+    head, tail = out.split("simulated")
+    distances = [float(line.split()[-1]) for line in head.splitlines() if "e-1" in line]
     assert len(distances) == 4 and max(distances) < 1e-11
+    assert float(tail.split("held to ")[1].split()[0]) < 1e-8
+    assert (tmp_path / "out" / "demo.npz").exists()
 
 
 def test_loops_never_drift(tmp_path):
