@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...joints import Prismatic, Revolute
+from ...joints import Prismatic, Revolute, perpendicular
 from ...parts import Body
 from .base import ClosedForm, angle_between
 
@@ -240,9 +240,7 @@ def planar_sides(loop, reference: dict, pins: bool = True, tolerance: float = 1e
     normal = plane_normal(loop, reference, tolerance)
     if normal is None or (pins and loop.kind in ("prismatic", "fixed", "distance")):
         return None
-    helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    first = np.cross(helper, normal) / np.linalg.norm(np.cross(helper, normal))
-    basis = np.stack([first, np.cross(normal, first), normal])  # rows: in the ancestor
+    basis = np.stack([*perpendicular(normal), normal])  # rows: in the ancestor
     side_P = _side(loop.path_P, loop.frame_P, basis)
     held = loop._position @ (side_P.basis[:2] @ loop.frame_P.E.T).T
     if pins and np.linalg.matrix_rank(held, tol=tolerance) < 2:
