@@ -130,7 +130,8 @@ def pinocchio_us(model: gb.Model, constraints) -> float:
     if constraints:
         ours = constrained_forward_dynamics(model, *state, constraints).a
         error = np.abs(peer.back(call()) - ours).max() / np.abs(ours).max()
-        assert error < 1e-8, error
+        if not error < 1e-8:  # never time what does not compute the same
+            raise ValueError(f"this twin's accelerations differ from ours by {error:.0e}")
     return interleaved({"pin": call})["pin"] * 1e6
 
 
