@@ -28,23 +28,23 @@ def test_identities(model, seed):
     assert model.loop_gap(q) < 1e-11
     a = gb.forward_dynamics(model, q, v, tau)
     for method in ("projection", "lagrange", "mass_matrix"):
-        assert relative(gb.forward_dynamics(model, q, v, tau, method=method), a) < 1e-8, method
+        assert relative(gb.forward_dynamics(model, q, v, tau, method=method), a) < 1e-9, method
     force = np.abs(tau).max() + np.abs(gb.bias_force(model, q, v)).max()
     for method in ("c_rnea", "projected"):
         back = gb.inverse_dynamics(model, q, v, a, method=method)
-        assert np.abs(back - tau).max() < 1e-8 * force, method
+        assert np.abs(back - tau).max() < 1e-9 * force, method
     M = gb.mass_matrix(model, q)
     assert np.linalg.eigvalsh(M).min() > 0
     assert relative(M, gb.mass_matrix(model, q, method="projected")) < 1e-10
     K, k = loop_constraints(model, q, v)
     span = gb.spanning_state(model, q, v, a)
     if len(k):
-        assert np.abs(K @ span.accelerations - k).max() < 1e-9 * (
+        assert np.abs(K @ span.accelerations - k).max() < 1e-10 * (
             1 + np.abs(span.accelerations).max()
         )
     frames = [model.bodies[i].name for i in {0, len(model.bodies) - 1}]
     dense = gb.inverse_osim(model, q, frames, method="projected")
-    assert relative(gb.inverse_osim(model, q, frames), dense) < 1e-8
+    assert relative(gb.inverse_osim(model, q, frames), dense) < 1e-9
 
 
 @given(model=mobile())
