@@ -244,7 +244,7 @@ EXAMPLES = [line for module in COMMANDS.values() for line, _ in module.EXAMPLES]
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_of_the_help_run(capsys, folder, monkeypatch, line):
-    from grubler.view import launch
+    from grubler.viewer import launch
 
     monkeypatch.setattr(launch.Viewer, "wait", lambda self: self.close())
     monkeypatch.setattr(launch.webbrowser, "open", lambda url: True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..check import check
+from ..checks import check
 from .common import count, json_argument, load, robot_arguments
 from .progress import waiting
 
