@@ -48,6 +48,8 @@ def _update(digest, x, seen: dict) -> None:
     elif dataclasses.is_dataclass(x) and type(x).__module__.startswith("grubler."):
         seen[id(x)] = len(seen)
         for field in dataclasses.fields(x):
+            if field.metadata.get("fingerprint") is False:  # what no computation depends on
+                continue
             _update(digest, getattr(x, field.name), seen)
     elif inspect.isfunction(x) and str(x.__module__).startswith("grubler.") and not x.__closure__:
         digest.update(f"{x.__module__}.{x.__qualname__}".encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from . import assembly
 from .clusters import Cluster
 from .errors import ClosureError, InputError, ModelError, unknown
+from .geometry import Shape
 from .loops import Loop
 from .parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .spatial import Transform
@@ -22,7 +23,8 @@ class Model:
 
     `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
     the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
-    `nv` are their lengths. `reference` holds an assembled position of every tree joint.
+    `nv` are their lengths. `reference` holds an assembled position of every tree joint, `geometry`
+    shapes by body, to be drawn: no computation depends on them.
     """
 
     name: str
@@ -33,6 +35,9 @@ class Model:
     frames: tuple[Frame, ...]
     actuators: tuple[Actuator, ...]
     reference: Mapping[int, np.ndarray]
+    geometry: Mapping[int, tuple[Shape, ...]] = field(
+        default_factory=dict, metadata={"fingerprint": False}
+    )
 
     @cached_property
     def nq(self) -> int:

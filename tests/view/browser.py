@@ -48,23 +48,38 @@ def page_of(browser, viewer, width=900, height=480):
     page.close()
 
 
-def shot(path: str) -> None:
-    """Mini Cheetah, crouching."""
+def cassie():
+    """Cassie with its meshes and loops, from the package example-robot-data."""
+    import warnings
+    from importlib.metadata import distribution
+
     import grubler as gb
+
+    prefix = "cmeel.prefix/share/example-robot-data/robots/cassie_description/robots"
+    file = distribution("example-robot-data").locate_file(f"{prefix}/cassie_v2.sdf")
+    with warnings.catch_warnings():  # it says more than the dynamics needs
+        warnings.simplefilter("ignore")
+        return gb.load(str(file))
+
+
+STEP = {
+    "left-pitch-op": 0.35, "left-knee-op": -0.45, "left-tarsus-crank-joint": -0.25,
+    "right-pitch-op": -0.15, "right-knee-op": -0.1, "right-tarsus-crank-joint": -0.3,
+}  # fmt: skip
+
+
+def shot(path: str) -> None:
+    """Cassie taking a step; rods, springs and feet follow the sliders."""
     from grubler.viewer import view
 
-    model = gb.robots.load("mini_cheetah")
-    with chromium() as browser, view(model, port=0, block=False) as viewer:
-        for leg, (hip, knee) in {
-            "FL": (0.9, -1.7), "FR": (0.5, -1.3), "HL": (0.6, -1.4), "HR": (1.0, -1.7)
-        }.items():  # fmt: skip
-            viewer.set(f"{leg}_abad_link_joint", 0.1 if leg.endswith("L") else -0.1)
-            viewer.set(f"{leg}_hip_link_joint", hip)
-            viewer.set(f"{leg}_knee_link_joint", knee)
+    with chromium() as browser, view(cassie(), port=0, block=False) as viewer:
+        for name, value in STEP.items():
+            reach = viewer.set(name, value)
+            assert reach.reached, reach.message
         with page_of(browser, viewer, 1240, 680) as (page, _errors):
             # the notice that WebGL runs in software
             page.add_style_tag(content="[class*=mantine-Notification] { display: none }")
-            page.wait_for_timeout(5000)
+            page.wait_for_timeout(15_000)  # rendered in software, it fades in slowly
             page.screenshot(path=path)
 
 

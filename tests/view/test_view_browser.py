@@ -93,3 +93,32 @@ def test_a_walking_robot_loads(browser):
         page.get_by_text("Floating base", exact=True).wait_for()
         eventually(page, lambda: len(picture(page)) > 10_000)  # white would be far smaller
         assert errors == []
+
+
+LOOK = """<robot name="shapes"><link name="base"><collision>
+<geometry><box size=".5 .5 .1"/></geometry></collision></link>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0"
+iyy="1" iyz="0" izz="1"/></inertial>
+<visual><geometry><capsule radius=".05" length=".3"/></geometry></visual>
+<visual><origin xyz="0 0 .3"/><geometry><sphere radius=".1"/></geometry></visual>
+<visual><geometry><cylinder radius=".02" length=".9"/></geometry></visual>
+<visual><geometry><mesh filename="corner.obj"/></geometry></visual>
+<visual><geometry><mesh filename="gone.stl"/></geometry></visual></link>
+<joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+</joint></robot>"""
+
+
+def test_shapes_of_a_file(browser, tmp_path):
+    """Every kind of shape reaches the page; a mesh that is not there is named on it."""
+    (tmp_path / "corner.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 2 3 4\n")
+    (tmp_path / "look.urdf").write_text(LOOK)
+    with (
+        view(gb.load(tmp_path / "look.urdf"), port=0, block=False) as viewer,
+        page_of(browser, viewer) as (page, errors),
+    ):
+        assert page.get_by_text("1 mesh not found (gone.stl)").is_visible()
+        before = picture(page)
+        assert len(before) > 5_000
+        page.locator("input[type=text], input[inputmode]").first.fill("1.2")
+        eventually(page, lambda: abs(viewer.q[0] - 1.2) < 1e-9 and picture(page) != before)
+        assert errors == []

@@ -12,7 +12,15 @@ from grubler.parts import WORLD
 from grubler.viewer import palette, panel
 from grubler.viewer.outline import loop_ends, rotors
 from grubler.viewer.scene import LAYERS, Scene
-from grubler.viewer.shapes import Ball, Box, Cylinder, along, inertia_box, rod, rotor_cylinder
+from grubler.viewer.shapes import (
+    Ball,
+    Cylinder,
+    Ellipsoid,
+    along,
+    inertia_ellipsoid,
+    rod,
+    rotor_cylinder,
+)
 
 
 @pytest.fixture(params=ROBOTS)
@@ -72,8 +80,8 @@ def test_every_shape_is_finite_and_thick(scene):
     for part in scene.parts:
         assert np.isfinite(part.shape.position).all()
         match part.shape:
-            case Box(size=size):
-                assert (size > 0).all()
+            case Ellipsoid(radii=radii):
+                assert (radii > 0).all()
             case Cylinder(radius=radius, length=length):
                 assert radius > 0 and length > 0
             case Ball(radius=radius):
@@ -119,12 +127,12 @@ def test_rotors_of_the_algorithms_are_drawn_as_rotors(name):
     assert all(isinstance(shapes[i], Cylinder) for i in spinners(model))
 
 
-def test_a_box_has_the_inertia_of_its_body():
+def test_an_ellipsoid_has_the_inertia_of_its_body():
     body = load("mini_cheetah").bodies[0]
-    box = inertia_box(body, 1e-9)
-    a, b, c = box.size**2
-    moments = body.mass / 12 * np.diag([b + c, a + c, a + b])
-    assert np.abs(box.rotation @ moments @ box.rotation.T - body.inertia).max() < 1e-12
+    shape = inertia_ellipsoid(body, 1e-9)
+    a, b, c = shape.radii**2
+    moments = body.mass / 5 * np.diag([b + c, a + c, a + b])
+    assert np.abs(shape.rotation @ moments @ shape.rotation.T - body.inertia).max() < 1e-12
 
 
 def test_a_rotor_has_the_inertia_of_its_body():
@@ -142,12 +150,12 @@ def test_a_rod_between_two_points():
     assert np.allclose(along((0.3, -1.0, 2.0)).T @ along((0.3, -1.0, 2.0)), np.eye(3))
 
 
-def test_given_geometry_takes_the_place_of_the_box():
+def test_given_geometry_takes_the_place_of_the_ellipsoid():
     model = load("four_bar")
-    scene = Scene.of(model, {"crank": [Ball(0.05), Ball(0.07, np.array([0.1, 0.0, 0.0]))]})
+    scene = Scene.of(model, {"crank": [Ball(0.05), Ball(0.07, position=np.array([0.1, 0.0, 0.0]))]})
     crank = [p for p in scene.parts if p.layer == "bodies" and p.body == 0]
     assert [p.shape.radius for p in crank] == [0.05, 0.07]
-    assert isinstance(next(p.shape for p in scene.parts if p.body == 1), Box)
+    assert isinstance(next(p.shape for p in scene.parts if p.body == 1), Ellipsoid)
 
 
 def test_camera_looks_across_flat_robots():

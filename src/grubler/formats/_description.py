@@ -9,30 +9,34 @@ import numpy as np
 
 from ..builder import ModelBuilder
 from ..errors import GrublerError, ModelError
+from ..geometry import Shape
 from ..model import Model
 from ..parts import check_inertia
 from ._report import Complaints
 from ._xml import Element
+from .shapes import attached
 
 
 @dataclass
 class Description:
     """A mechanism as read.
 
-    `reference` is the guess from which the loops are assembled, by joint name.
+    `reference` is the guess from which the loops are assembled, by joint name; `shapes` is what
+    the links look like, by name.
     """
 
     builder: ModelBuilder
     complaints: Complaints
     source: str = ""
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
+    shapes: dict[str, list[Shape]] = field(default_factory=dict)
 
     def build(self, reference: Mapping[str, float] | None = None) -> Model:
         """Tell what was not used, and make the model."""
         self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
         try:
-            return self.builder.build(start)
+            return attached(self.builder.build(start), self.shapes)
         except GrublerError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise type(error)(f"{prefix}{error}") from error

@@ -13,6 +13,7 @@ from ._xml import is_text, parse_xml, read_xml
 from .beside import describe_beside, urdf_beside
 from .mjcf import describe_mjcf
 from .sdf import describe_sdf
+from .shapes import Files, sdf_shapes, urdf_shapes
 from .urdf import describe_urdf
 
 
@@ -58,27 +59,32 @@ def describe(
     options = {"strict": strict, "base": base}
     if not isinstance(path, (str, Path)):
         raise InputError(f"path is a file name or XML text, not {type(path).__name__}")
+    folder = None
     if not is_text(path):
         path = resolve(path, package_dirs)
         if path.suffix in (".yaml", ".yml"):
             path, submechanisms = urdf_beside(path), path
-    if submechanisms is not None:
-        return describe_beside(path, resolve(submechanisms, package_dirs), **options)
-    if not is_text(path) and path.suffix == ".xacro":
-        return describe_urdf(_xacro(path), **options)
-    tag = read_xml(path).tag
-    if keyframe is not None and tag != "mujoco":
+        folder = path.parent
+    xacro = folder is not None and path.suffix == ".xacro" and submechanisms is None
+    root = _xacro(path) if xacro else read_xml(path)
+    if keyframe is not None and root.tag != "mujoco":
         raise InputError("keyframe= is for MJCF: use reference={joint: position}")
-    if tag == "robot":
-        return describe_urdf(path, **options)
-    if tag == "sdf":
-        return describe_sdf(path, **options)
-    if tag == "mujoco":
+    if submechanisms is not None:
+        found = describe_beside(path, resolve(submechanisms, package_dirs), **options)
+    elif root.tag == "robot":
+        found = describe_urdf(root if xacro else path, **options)
+    elif root.tag == "sdf":
+        found = describe_sdf(path, **options)
+    elif root.tag == "mujoco":
         return describe_mjcf(path, keyframe=keyframe, **options)
-    raise ModelError(
-        f"{'text' if is_text(path) else path.name}: <{tag[:60]}> is no robot description: expected "
-        "<robot> (URDF), <sdf> or <mujoco>"
-    )
+    else:
+        raise ModelError(
+            f"{'text' if is_text(path) else path.name}: <{root.tag[:60]}> is no robot description: "
+            "expected <robot> (URDF), <sdf> or <mujoco>"
+        )
+    look = sdf_shapes if root.tag == "sdf" else urdf_shapes
+    found.shapes = look(root, Files(folder, package_dirs), found.complaints)
+    return found
 
 
 def resolve(path: str | Path, package_dirs: Iterable[str | Path] = ()) -> Path:

@@ -21,6 +21,7 @@ from ._report import Complaints
 from ._xml import is_text, read_xml
 from .mjcf_compile import Compiled, compile_mjcf
 from .mjcf_equality import add_equalities, constant_joints
+from .shapes import mjcf_shapes
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 
@@ -72,7 +73,8 @@ class _Reader:
         self._add_sites(b)
         self._add_actuators(b)
         self._name_the_rest()
-        return Description(b, self.complaints, self.source, reference)
+        shapes = mjcf_shapes(m, self.names.body)
+        return Description(b, self.complaints, self.source, reference, shapes)
 
     def complain(self, what: str, tag: str = "", name: str = "") -> None:
         line = self.compiled.line(tag, name)

@@ -7,9 +7,10 @@ import numpy as np
 from ..parts import WORLD
 from ..spatial import matrix_quaternion
 from . import palette
+from .meshes import capsule
 from .outline import FIELD_OF_VIEW, Room
 from .scene import LAYERS, LoopLine, Part, Scene, Snapshot
-from .shapes import Ball, Box
+from .shapes import Ball, Box, Capsule, Ellipsoid, Mesh
 
 ROOT = "/robot"
 
@@ -38,11 +39,20 @@ class Drawing:
         name = f"{_path(self.scene, part.body)}/{number} {_clean(part.name)}"
         look = {"color": part.colour, "opacity": part.opacity, "position": shape.position}
         look["cast_shadow"] = part.opacity is None
-        if isinstance(shape, Ball):
-            return api.add_icosphere(name, radius=shape.radius, **look)
         look["wxyz"] = matrix_quaternion(shape.rotation)
-        if isinstance(shape, Box):
-            return api.add_box(name, dimensions=tuple(shape.size), **look)
+        match shape:
+            case Ball():
+                return api.add_icosphere(name, radius=shape.radius, **look)
+            case Ellipsoid():
+                return api.add_icosphere(name, radius=1.0, scale=tuple(shape.radii), **look)
+            case Box():
+                return api.add_box(name, dimensions=tuple(shape.size), **look)
+            case Capsule():
+                return api.add_mesh_simple(name, *capsule(shape.radius, shape.length), **look)
+            case Mesh():
+                mirrored = np.prod(shape.scale) < 0  # turns the triangles inside out
+                look["side"] = "double" if mirrored else "front"
+                return api.add_mesh_simple(name, shape.vertices, shape.faces, **look)
         return api.add_cylinder(name, radius=shape.radius, height=shape.length, **look)
 
     def _set_stage(self, room: Room) -> None:

@@ -16,14 +16,20 @@ from .scene import Snapshot
 GREY = "color:#7b828c"
 
 
-def heading(model: Model) -> str:
+def heading(model: Model, missing: Sequence[str] = ()) -> str:
     facts = [
         _count(len(model.bodies), "body", "bodies"),
         _count(len(model.loops), "loop"),
         _count(len(model.clusters), "cluster"),
         f"{model.nv} dof",
     ]
-    return _block(f"<b>{escape(model.name)}</b><br><span style='{GREY}'>{' · '.join(facts)}</span>")
+    text = f"<b>{escape(model.name)}</b><br><span style='{GREY}'>{' · '.join(facts)}"
+    if missing:
+        few = ", ".join(escape(name) for name in missing[:3]) + (
+            ", ..." if len(missing) > 3 else ""
+        )
+        text += f"<br>{_count(len(missing), 'mesh', 'meshes')} not found ({few})"
+    return _block(f"{text}</span>")
 
 
 def status(snapshot: Snapshot, message: str = "") -> str:

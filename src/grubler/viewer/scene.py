@@ -17,12 +17,13 @@ from ..model import Model
 from ..parts import WORLD, Body
 from ..spatial import Transform
 from . import palette
+from .meshes import loaded
 from .outline import Outline, Room, body_poses, loop_ends, rotors
 from .palette import Colour
-from .shapes import Ball, Box, Cylinder, Shape, inertia_box, pin, rod, rotor_cylinder
+from .shapes import Ball, Box, Cylinder, Shape, inertia_ellipsoid, pin, rod, rotor_cylinder
 
 LAYERS = ("bodies", "links", "joints", "loops")
-GLASS = 0.2  # opacity of inertia boxes: the links inside stay visible
+GLASS = 0.2  # opacity of inertia ellipsoids: the links inside stay visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +85,19 @@ class Scene:
     parts: tuple[Part, ...]
     outline: Outline
     colours: tuple[Colour, ...]  # by cluster
+    missing: tuple[str, ...] = ()  # meshes that could not be read
 
     @staticmethod
     def of(model: Model, geometry: Mapping[str, Sequence[Shape]] | None = None) -> Scene:
-        """The scene of a model; `geometry` gives shapes of bodies by name, in body coordinates,
-        which are drawn in place of the box that the inertia suggests."""
+        """The scene of a model. Bodies are drawn by `model.geometry`; `geometry` gives other shapes
+        by the name of a body, in its coordinates. A body without any is drawn by its inertia."""
         outline = Outline.of(model)
         colours = tuple(palette.cluster_colours(model))
-        artist = _Artist(model, outline, colours, dict(geometry or {}))
-        return Scene(model, tuple(artist.parts()), outline, colours)
+        given = dict(model.geometry)
+        given |= {model.body(name).index: tuple(x) for name, x in (geometry or {}).items()}
+        drawn, missing = loaded(given)
+        artist = _Artist(model, outline, colours, drawn)
+        return Scene(model, tuple(artist.parts()), outline, colours, missing)
 
     @cached_property
     def _loop_colours(self) -> dict[str, Colour]:
@@ -158,23 +163,28 @@ class _Artist:
         for body in self.model.bodies:
             yield from self.body(body)
             yield from self.joint(body)
+        yield from self.look("world", WORLD, palette.GROUND)
         for index in (WORLD, *range(len(self.model.bodies))):
-            yield from self.links(index)
+            if index not in self.geometry:  # a shape of its own shows where a body reaches
+                yield from self.links(index)
         for loop in self.model.loops:
             if isinstance(loop, LoopJoint):
                 yield from self.loop(loop)
 
     def body(self, body: Body):
         colour = self.colour[body.index]
-        given = self.geometry.get(body.name)
-        if given is not None:
-            for k, shape in enumerate(given):
-                yield Part(f"{body.name}.{k}", body.index, "bodies", shape, colour)
+        if body.index in self.rotors:
+            colour = palette.darker(colour)
+        if body.index in self.geometry:
+            yield from self.look(body.name, body.index, colour)
         elif body.index in self.rotors:
-            shape = rotor_cylinder(body, self.r)
-            yield Part(body.name, body.index, "bodies", shape, palette.darker(colour))
-        elif (box := inertia_box(body, self.r)) is not None:
-            yield Part(body.name, body.index, "bodies", box, colour, GLASS)
+            yield Part(body.name, body.index, "bodies", rotor_cylinder(body, self.r), colour)
+        elif (shape := inertia_ellipsoid(body, self.r)) is not None:
+            yield Part(body.name, body.index, "bodies", shape, colour, GLASS)
+
+    def look(self, name: str, index: int, colour: Colour):
+        for k, shape in enumerate(self.geometry.get(index, ())):
+            yield Part(f"{name}.{k}", index, "bodies", shape, colour)
 
     def links(self, index: int):
         start, ends = self.outline.bars(index)
@@ -183,7 +193,7 @@ class _Artist:
         for k, end in enumerate(ends):
             yield Part(f"{name} link {k}", index, "links", rod(start, end, self.r), colour)
         if len(ends):
-            yield Part(f"{name} hub", index, "links", Ball(self.r, start), colour)
+            yield Part(f"{name} hub", index, "links", Ball(self.r, position=start), colour)
 
     def joint(self, body: Body):
         """Pins stand on the side in which their axis is fixed."""
@@ -224,5 +234,5 @@ class _Artist:
             if side == "P" and loop.kind in ("revolute", "prismatic", "cylindrical"):
                 shape: Ball | Cylinder = pin(X.E.T @ loop.axis, 1.1 * self.r, 8 * self.r, X.r)
             else:
-                shape = Ball(1.5 * self.r, X.r)
+                shape = Ball(1.5 * self.r, position=X.r)
             yield Part(name, index, "loops", shape, palette.CLOSED)

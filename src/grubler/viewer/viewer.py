@@ -203,7 +203,7 @@ class Viewer:
     def _build(self) -> None:
         gui = self.server.gui
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(44, 102, 178))
-        gui.add_html(panel.heading(self.model))
+        gui.add_html(panel.heading(self.model, self.scene.missing))
         self._status = gui.add_html("")
         self._sliders: dict[str, object] = {}
         self._hold = None
