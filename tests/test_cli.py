@@ -88,6 +88,8 @@ def test_errors(capsys, tmp_path):
         (["simulate", "four_bar", "--batch", "1.5"], "--batch: 1.5 is not a whole number"),
         (["simulate", "four_bar", "--seconds", "soon"], "--seconds: 'soon' is not a number"),
         (["simulate", "four_bar", "--damping", "-1"], "--damping: -1 is below zero"),
+        (["simulate", "four_bar", "--out", "nowhere/a.npz"], "folder 'nowhere' does not exist"),
+        (["simulate", "four_bar", "--plot", "a.foo"], "'a.foo' must end in .svg, .png, .pdf"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )
@@ -171,6 +173,25 @@ def test_what_was_computed_is_kept(capsys, folder, function, status, states, mes
                         f"control.py:{function}", "--out", "part.npz")  # fmt: skip
     assert got == status and message in err and "part.npz" in out
     assert len(gb.Trajectory.load("part.npz", gb.robots.load("four_bar"))) == states
+
+
+def test_a_blow_up_is_told_and_kept(capsys, folder):
+    wild = ("--seed", 0, "--dt", 0.5, "--seconds", 100, "--integrator", "semi_implicit")
+    status, out, err = run(capsys, "simulate", "arm7", *wild, "--out", "up.npz", "--json")
+    assert status == 1 and "blew up at t =" in err and "panda_joint" in err
+    assert json.loads(out)["energy_end_J"] is None  # not NaN, which is no JSON
+    assert (folder / "up.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "module"), [("--plot=x.svg", "matplotlib"), ("--view", "viser")]
+)
+def test_a_missing_extra_is_told_before_the_work(capsys, folder, monkeypatch, option, module):
+    from grubler.cli import simulate
+
+    monkeypatch.setattr(simulate, "find_spec", lambda name: None)
+    status, _, err = run(capsys, "simulate", "four_bar", option)
+    assert status == 1 and f"needs {module}: pip install grubler[" in err
 
 
 def test_interrupt_is_clean(capsys, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 from pathlib import Path
 
 import grubler as gb
@@ -58,6 +59,22 @@ def count(text: str) -> int:
     return int(value)
 
 
+def output(*suffixes: str):
+    """A path to write to, checked before anything is computed: its folder and, if given, ending."""
+
+    def check(text: str) -> Path:
+        path = Path(text)
+        if not path.parent.is_dir():
+            raise argparse.ArgumentTypeError(f"the folder '{path.parent}' does not exist")
+        if path.is_dir():
+            raise argparse.ArgumentTypeError(f"'{path}' is a folder")
+        if suffixes and path.suffix not in suffixes:
+            raise argparse.ArgumentTypeError(f"'{path}' must end in {', '.join(suffixes)}")
+        return path
+
+    return check
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -71,12 +88,14 @@ def _number(text: str) -> float:
 def show(data: dict, as_json: bool) -> None:
     """A dictionary, as JSON or as one line an entry."""
     if as_json:
-        print(json.dumps(data, indent=1))
+        lost = {k for k, x in data.items() if isinstance(x, float) and not math.isfinite(x)}
+        print(json.dumps(data | dict.fromkeys(lost), indent=1))  # JSON has no NaN
         return
-    width = max(map(len, data))
+    labels = {key: re.sub(r"_(s|J)$", r" [\1]", key).replace("_", " ") for key in data}
+    width = max(map(len, labels.values()))
     for key, value in data.items():
         text = f"{value:.6g}" if isinstance(value, float) else str(value)
-        print(f"{key.replace('_', ' '):<{width}}  {text}")
+        print(f"{labels[key]:<{width}}  {text}")
 
 
 def table(rows: list[list[str]], indent: str = "") -> str:

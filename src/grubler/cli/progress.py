@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
+from ..compiler import log
+
 PATIENCE = 1.0  # s until anything is shown
 
 
@@ -32,6 +34,7 @@ def waiting(title: str):
         yield
         return
     done = threading.Event()
+    before, log.LONG = log.LONG, float("inf")  # the compiler's own lines would write over this one
 
     def tick() -> None:
         if done.wait(PATIENCE):
@@ -48,3 +51,4 @@ def waiting(title: str):
     finally:
         done.set()
         thread.join()
+        log.LONG = before

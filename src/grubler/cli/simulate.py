@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
+from importlib.util import find_spec
 
 import numpy as np
 
 import grubler as gb
 
 from . import view
-from .common import count, json_argument, load, not_negative, positive, robot_arguments, show
+from .common import (
+    count,
+    json_argument,
+    load,
+    not_negative,
+    output,
+    positive,
+    robot_arguments,
+    show,
+)  # fmt: skip
 from .controllers import controller
 from .progress import counting, waiting
 
@@ -38,14 +47,15 @@ def arguments(parser) -> None:
     add("--seed", type=int, help="start from this random state")
     add("--batch", type=count, help="this many robots, each from its own random state")
     add("--damping", type=not_negative, default=0.0, help="of every joint, N m s")
-    add("--out", type=Path, help="write the trajectory (npz)")
-    add("--plot", type=Path, help="write a picture (svg, png, pdf)")
+    add("--out", type=output(), help="write the trajectory (npz)")
+    add("--plot", type=output(".svg", ".png", ".pdf"), help="write a picture (svg, png, pdf)")
     add("--view", action="store_true", help="play it in the browser at the end")
     view.server_arguments(parser)
     json_argument(parser)
 
 
 def run(arguments) -> int:
+    _need(arguments)
     model = load(arguments)
     q, v = start(model, arguments.seed, arguments.batch)
     control = controller(arguments.controller, model, q)
@@ -74,6 +84,15 @@ def run(arguments) -> int:
     if arguments.view:
         view.show(run, arguments)
     return 0
+
+
+def _need(arguments) -> None:
+    """What is missing is said before anything is computed."""
+    for wanted, module, extra in (
+        (arguments.plot, "matplotlib", "plot"), (arguments.view, "viser", "view"),
+    ):  # fmt: skip
+        if wanted and find_spec(module) is None:
+            raise ImportError(f"--{extra} needs {module}: pip install grubler[{extra}]")
 
 
 def start(model, seed: int | None, batch: int | None):

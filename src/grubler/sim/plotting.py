@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+POINTS = 2000  # more than a picture can show
 LINES = 10  # velocities that are drawn; more hide each other
 
 
@@ -14,6 +17,8 @@ def plot(trajectory, path=None):
     except ImportError as error:
         raise ImportError("plotting needs matplotlib: pip install grubler[plot]") from error
     model, one = trajectory.model, trajectory.robot(0) if trajectory.batched else trajectory
+    every = slice(None, None, max(1, len(one) // POINTS))
+    one = replace(one, time=one.time[every], q=one.q[every], v=one.v[every], tau=one.tau[every])
     gap = one.loop_gap if model.loops else None
     rows = 2 if gap is None or not gap.any() else 3  # explicit loops are closed by construction
     figure = Figure(figsize=(8, 2.4 * rows), layout="constrained")

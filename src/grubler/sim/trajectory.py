@@ -107,8 +107,10 @@ class Trajectory:
 
     def to_frame(self):
         """A pandas DataFrame of one robot's trajectory: a column a coordinate."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
         if self.batched:
             raise InputError("a batch has no single table: take one robot with .robot(i)")
         columns = {"time": self.time}
