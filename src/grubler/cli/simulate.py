@@ -25,7 +25,7 @@ from .common import (
     positive,
     robot_arguments,
     show,
-)  # fmt: skip
+)
 from .controllers import controller
 from .progress import counting, waiting
 
