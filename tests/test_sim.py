@@ -190,3 +190,35 @@ class TestBadInput:
         assert len(caught.value.trajectory) == 1
         with pytest.raises(gb.SimulationError, match="returned a str"):
             sim.run(q, v, lambda t, q, v: "full speed", steps=3)
+
+    def test_coordinates_that_meet_their_singularity_are_named(self):
+        """A follower that turns back is no coordinate of a crank that goes round."""
+        model = load("four_bar")
+        q, _ = model.random_state(0)
+        v = np.array([15.0])
+        round_and_round = gb.Simulator(model, 1e-3, "rk4").run(q, v, steps=1000)
+        assert np.ptp(round_and_round["crank"]) > 2 * np.pi
+        other = gb.repartition(model, q, independent=["follower"])
+        sim = gb.Simulator(other, 1e-3, "rk4")
+        with pytest.raises(
+            gb.SimulationError, match=r"loop 'pin' \(follower\) came near"
+        ) as caught:
+            sim.run(q, gb.convert_velocity(model, other, q, v), steps=500)
+        kept = caught.value.trajectory
+        assert len(kept) > 100 and kept.loop_gap.max() < 1e-7
+
+    def test_a_loop_that_opens_stops_the_run(self, monkeypatch):
+        model = load("four_bar")
+        q, v = model.random_state(0)
+        sim = gb.Simulator(model, 1e-3)
+        step, count = sim.step, iter(range(1000))
+
+        def spoiled(q, v, tau):
+            q, v = step(q, v, tau)
+            return q + (0.01 if next(count) >= 100 else 0.0) * np.array([0.0, 1.0, 0.0]), v
+
+        monkeypatch.setattr(sim, "step", spoiled)
+        with pytest.raises(gb.SimulationError, match=r"a loop opened at t = 0\.101 s") as caught:
+            sim.run(q, v, steps=300)
+        assert len(caught.value.trajectory) == 101
+        assert caught.value.trajectory.loop_gap.max() < 1e-12

@@ -10,6 +10,7 @@ from ..compiler import iterate
 from ..errors import GrublerError, InputError, unknown
 from ..fingerprint import fingerprint
 from ..model import Model
+from .diagnosis import EVERY, first_open, singular_loop
 from .passive import Passive
 from .step import INTEGRATORS
 from .trajectory import Trajectory
@@ -47,6 +48,7 @@ class Simulator:
         self.model, self.dt, self.integrator = model, float(dt), integrator
         self.batch, self.substeps, self.threads = batch, int(substeps), threads
         self.passive = None if passive is None or passive.empty else passive.checked(model)
+        self.dtype = dtype
         self._step = self._compile(dtype)
 
     def _compile(self, dtype: str):
@@ -97,6 +99,16 @@ class Simulator:
                 data.q[i + 1], data.v[i + 1] = self.step(data.q[i], data.v[i], data.tau[i])
                 if not np.isfinite(data.v[i + 1]).all() or not np.isfinite(data.q[i + 1]).all():
                     raise SimulationError(self._blown_up(data, i), _until(data, i))
+                if i % EVERY == EVERY - 1 or i == steps - 1:
+                    self._check_loops(data, i - i % EVERY, i + 1)
+        except SimulationError as error:
+            kept = error.trajectory
+            why = singular_loop(self.model, kept.q)
+            opened = first_open(
+                self.model, kept.q, max(0, len(kept) - EVERY), len(kept), self.dtype
+            )
+            kept = kept if opened is None else _until(kept, opened - 1)  # what is kept is closed
+            raise SimulationError(f"{error}{why}", kept) from None
         except _BadTorque as error:
             at = f"step {i} (t = {data.time[i]:.6g} s)"
             raise SimulationError(f"{at}: {error}", _until(data, i)) from error
@@ -134,6 +146,16 @@ class Simulator:
             f"torques have shape {table.shape}: give {shape[-1:]}, ({steps}, {shape[-1]})"
             + (f" or ({steps}, {shape[0]}, {shape[1]})" if len(shape) == 2 else "")
         )
+
+    def _check_loops(self, data: Trajectory, start: int, stop: int) -> None:
+        """Refuse to go on where the Newton steps could not close a loop."""
+        opened = first_open(self.model, data.q, start, stop + 1, self.dtype)
+        if opened is not None:
+            raise SimulationError(
+                f"a loop opened at t = {data.time[opened]:.6g} s and could not be closed: take a "
+                "smaller dt",
+                _until(data, opened - 1),
+            )
 
     def _blown_up(self, data: Trajectory, i: int) -> str:
         bad = ~np.isfinite(data.v[i + 1])
