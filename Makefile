@@ -25,7 +25,7 @@ docs: .venv/installed-docs
 	@echo docs/_build/html/index.html
 
 pictures: .venv/installed-test
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/pictures.py $(if $(CASSIE),--cassie $(CASSIE))
 
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks

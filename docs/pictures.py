@@ -31,9 +31,11 @@ def demo(_cassie) -> None:
 
 
 def drift(cassie) -> None:
+    if cassie is None:
+        print("drift: left as it is; give --cassie cassie.xml, since Cassie is in the picture")
+        return
     script = example("loops_never_drift")
-    cases = [script["four_bar"](), script["geared_chain"]()]
-    cases += [script["cassie"](cassie)] if cassie else []
+    cases = [script["four_bar"](), script["geared_chain"](), script["cassie"](cassie)]
     script["main"](cases, picture=HERE / "loops_never_drift.svg")
 
 
