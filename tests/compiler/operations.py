@@ -8,6 +8,8 @@ from grubler.compiler.tape import Array, Tape, operands, with_operands
 
 INF, NAN = np.inf, np.nan
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, INF, -INF, NAN, 5e-324, -2e-310, 1e300, -1e300]
+# A divisor below the smallest ordinary number counts as zero on a GPU.
+NORMAL = [x for x in SPECIAL if not 0 < abs(x) < np.finfo(float).tiny]
 ARITY = {"select": 3, "fma": 3, "fms": 3, "fnma": 3, "fnms": 3}
 UNARY = {
     "neg", "sq", "twice", "inv", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "exp", "log",

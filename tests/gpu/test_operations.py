@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from compiler.operations import SPECIAL, all_operations, check, samples, tape_of
+from compiler.operations import NORMAL, all_operations, check, samples, tape_of
 from grubler.compiler import cpu, scalar
 from grubler.compiler.elementary import LIBRARY
 from grubler.compiler.lower import Emitter, _Line
@@ -17,8 +17,6 @@ from grubler.compiler.ptx import Plan, assemble, module
 from grubler.compiler.ptx_emitter import PtxEmitter
 
 DTYPES = ("float64", "float32")
-# A divisor below the smallest ordinary number counts as zero on the GPU.
-NORMAL = [x for x in SPECIAL if not 0 < abs(x) < np.finfo(float).tiny]
 
 
 class Imitation(PtxEmitter):
