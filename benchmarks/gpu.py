@@ -45,8 +45,9 @@ SIMULATIONS = (
     ("four_bar", "semi_implicit", "float32", 100),
     ("four_bar", "semi_implicit", "float64", 100),
     ("four_bar", "rk4", "float64", 100),
-    ("tello", "semi_implicit", "float32", 1),
-    ("tello", "semi_implicit", "float64", 1),
+    ("six_bar", "semi_implicit", "float32", 100),
+    ("planar_leg_linkage", "semi_implicit", "float32", 100),
+    ("planar_leg_linkage", "semi_implicit", "float64", 100),
 )
 SIMULATED = 100  # steps, of so many robots compared with the CPU
 ROBOTS = 128
@@ -128,7 +129,8 @@ def simulations(folder: Path, candidates: int | None) -> list[dict]:
         if not data.exists():
             drawn = [model.random_state(seed) for seed in range(ROBOTS)]
             q, v = (np.stack(x) for x in zip(*drawn))
-            tau = np.random.default_rng(1).uniform(-1, 1, v.shape)
+            wanted = np.random.default_rng(1).uniform(-1, 1, v.shape)  # of acceleration
+            tau = np.stack([gb.mass_matrix(model, x) @ a for x, a in zip(q, wanted)])
             on_cpu = gb.Simulator(model, 1e-3, integrator, batch=ROBOTS)
             run = on_cpu.run(q, v, tau, steps=SIMULATED)
             save(data, (q, v, tau), (run.q[-1], run.v[-1]))

@@ -139,6 +139,19 @@ def test_errors_are_those_of_the_cpu(gpu):
     assert said["cuda", "lost"][1] == 6
 
 
+def test_what_is_lost_is_named():
+    from grubler.gpu.simulation import blown_up
+
+    q, v = np.zeros((3, 2)), np.zeros((3, 2))
+    q[2, 1] = np.nan
+    assert "'b' of robot 2 is not" in blown_up(0.1, q, v, v, ["a", "b"], ["va", "vb"], True)
+    v[1, 0] = np.inf
+    assert "'va' of robot 1 is not" in blown_up(0.1, q, v, q, ["a", "b"], ["va", "vb"], True)
+    assert "'vb' is not" in blown_up(
+        0.1, q[0], np.array([0, np.nan]), v[0], ["a", "b"], ["va", "vb"], False
+    )
+
+
 def test_bad_input(gpu):
     model = gb.robots.load("four_bar")
     simulator = gb.Simulator(model, target="cuda", batch=3)

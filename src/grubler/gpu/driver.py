@@ -132,6 +132,19 @@ class _Current:
 
 
 @functools.cache
+def _context_reader():
+    """`cuCtxGetCurrent` called with Python's lock held, so that one place serves all threads."""
+    place = ctypes.c_void_p()
+    address = ctypes.cast(library().cuCtxGetCurrent, ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address), place
+
+
+def _current_context() -> int | None:
+    read, place = _context_reader()
+    return place.value if read(ctypes.addressof(place)) == 0 else None
+
+
+@functools.cache
 def device(index: int) -> Device:
     return Device(index)
 
@@ -174,6 +187,7 @@ class Kernel:
 
     def __init__(self, module: Module, handle, block: int, shared: int):
         self.module, self.handle, self.block, self.shared = module, handle, block, shared
+        self._context = module.device.context.value
         self._launch = library().cuLaunchKernel
         self._launch.argtypes = (
             [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
@@ -182,10 +196,14 @@ class Kernel:
     def launch(self, threads: int, arguments, stream: int) -> None:
         """Queue the kernel; `arguments` is an array of pointers to ctypes values."""
         blocks = -(-threads // self.block)
-        with self.module.device.current():
-            code = self._launch(
-                self.handle, blocks, 1, 1, self.block, 1, 1, self.shared, stream, arguments, None
-            )
+        launched = (
+            self.handle, blocks, 1, 1, self.block, 1, 1, self.shared, stream, arguments, None
+        )  # fmt: skip
+        if _current_context() == self._context:  # as it is wherever a framework runs
+            code = self._launch(*launched)
+        else:
+            with self.module.device.current():
+                code = self._launch(*launched)
         if code:
             check(code, "launching a kernel")
 

@@ -213,10 +213,10 @@ class Repeat:
         self.extents = [
             tuple(x - start for x in view.extent(itemsize)) for view, start in zip(views, starts)
         ]
-        self.first = launch.alive[0][0]
         self.shapes = [view.shape for view in views[number:]]
-        # The library's own way to make an array needs one to start from; it is kept empty.
-        self.first = self.first[:0] if self.first.ndim else self.first
+        # An array to tell the library by, that keeps none of the caller's memory.
+        first, dtype = launch.alive[0][0], launch.function.dtype
+        self.first = dlpack.empty(first, (0,), dtype, launch.device.index)
         launch.alive = launch.result = None
         self.lock = threading.Lock()  # the driver is called without Python's own
 

@@ -147,6 +147,16 @@ class Library:
             driver.copy(array.memory.device, target.address, source.address, size, array.stream)
             driver.synchronize(array.memory.device, array.stream)  # JAX may reuse it at once
 
+    def finite(self, whole, i: int) -> bool | None:
+        """Whether the i-th part of an array is finite, asked on the GPU; None: cannot tell."""
+        if self.name == "torch":
+            return bool(whole[i].isfinite().all())
+        if self.name == "cupy":
+            import cupy
+
+            return bool(cupy.isfinite(whole[i]).all())
+        return None
+
 
 def on_gpu(value) -> bool:
     """Whether an array is one of a library on a GPU, as far as its type tells."""

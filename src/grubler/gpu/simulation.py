@@ -54,7 +54,7 @@ class GpuSimulation:
     def __init__(self, step: GpuFunction, about: dict):
         self.step = step
         self.dt, self.substeps, self.batch = about["dt"], about["substeps"], about["batch"]
-        self.v_names = list(about["v_names"])
+        self.q_names, self.v_names = list(about["q_names"]), list(about["v_names"])
         self.nq, self.nv = step.inputs[0].size, step.inputs[1].size
         self.timed = len(step.inputs) == 4  # a control law inside takes the time
 
@@ -102,16 +102,26 @@ class GpuSimulation:
         if not torque.finite(i):
             whose = "the controller returned" if not torque.given else "the array holds"
             raise SimulationError(f"{at}: {whose} a torque that is not finite", data.upto(i + 1))
-        after, before = run.v[i + 1].numpy().T, run.v[i].numpy()
-        bad = np.argwhere(~np.isfinite(after))
-        robot, joint = (int(x) for x in bad[0]) if len(bad) else (0, 0)
-        whose = f" of robot {robot}" if self.batch is not None else ""
-        raise SimulationError(
-            f"the state blew up at t = {run.time[i + 1]:.6g} s: '{self.v_names[joint]}'{whose} is "
-            f"not finite (largest velocity before: {np.abs(before).max():.3g}); take a smaller dt "
-            "or check the torques",
-            data.upto(i + 1),
-        )
+        after = [x[i + 1].numpy().T for x in (run.q, run.v)]
+        message = blown_up(
+            run.time[i + 1], *after, run.v[i].numpy(), self.q_names, self.v_names,
+            self.batch is not None,
+        )  # fmt: skip
+        raise SimulationError(message, data.upto(i + 1))
+
+
+def blown_up(time: float, q, v, before, q_names, v_names, batched: bool) -> str:
+    """What to say of a state (q, v), (n,) or (N, n), that is not finite, with the velocities
+    before it: the first coordinate that is lost, velocities first."""
+    names, bad = v_names, np.argwhere(~np.isfinite(v))
+    if not len(bad):
+        names, bad = q_names, np.argwhere(~np.isfinite(q))
+    robot = f" of robot {int(bad[0][0])}" if batched else ""
+    return (
+        f"the state blew up at t = {time:.6g} s: '{names[int(bad[0][-1])]}'{robot} is not finite "
+        f"(largest velocity before: {np.abs(before).max():.3g}); take a smaller dt or check the "
+        "torques"
+    )
 
 
 class _Run:
@@ -133,6 +143,8 @@ class _Run:
         self.looks: dict[str, object] = {}
         for name, array, given in (("q", self.q, q), ("v", self.v, v)):
             self._start(name, array, given)
+        if self.library is not None and not self.finite(0):
+            raise InputError("q or v holds a value that is not finite")
         self.clock = DeviceArray.of(self.device, self.time[:, None], step.dtype, self.stream)
         arguments = [self.q[0], self.v[0], DeviceArray.of(
             self.device, np.zeros(simulation.nv), step.dtype, self.stream
@@ -140,6 +152,11 @@ class _Run:
         if simulation.timed:
             arguments.append(self.clock[0])
         self.arguments, self._bound = arguments, None
+        itemsize = self.q.dtype.itemsize
+        # The first address and the distance to the next of what moves with the steps.
+        self.tracks = [
+            (x.address, x.view.strides[0] * itemsize) for x in (self.q, self.v, self.clock)
+        ]
 
     def empty(self, *shape: int) -> DeviceArray:
         """Room for numbers of all robots."""
@@ -172,18 +189,17 @@ class _Run:
             return
         dlpack.view(given, f"argument '{name}'", array.dtype.name, self.stream, own=False)
         self.library.write(array, self.look(name, array), 0, given)
-        if not np.isfinite(array[0].numpy()).all():
-            raise InputError(f"{name} holds a value that is not finite")
 
     def launch(self, i: int) -> None:
         if self._bound is None:
             outputs = (self.q[1], self.v[1])
             step = self.simulation.step
             self._bound = step.bound_launch(self.arguments, outputs, self.stream, states_last=True)
-        places = [self.q[i], self.v[i], self.arguments[2]]
+        (q, dq), (v, dv), (t, dt) = self.tracks
+        state = [q + i * dq, v + i * dv, self.arguments[2].address]
         if self.simulation.timed:
-            places.append(self.clock[i])
-        self._bound.move([a.address for a in (*places, self.q[i + 1], self.v[i + 1])])
+            state.append(t + i * dt)
+        self._bound.move([*state, q + (i + 1) * dq, v + (i + 1) * dv])
         self._bound.run()
 
     def torque(self, array: DeviceArray) -> None:
@@ -193,7 +209,12 @@ class _Run:
             self._bound = None
 
     def finite(self, i: int) -> bool:
-        return all(np.isfinite(array[i].numpy()).all() for array in (self.q, self.v))
+        """Whether a recorded state is finite: asked on the GPU where the library can."""
+        for name, array in (("q", self.q), ("v", self.v)):
+            said = self.library.finite(self.look(name, array), i) if self.library else None
+            if not (np.isfinite(array[i].numpy()).all() if said is None else said):
+                return False
+        return True
 
 
 def _torque(run: _Run, controller):

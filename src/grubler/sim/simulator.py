@@ -14,6 +14,7 @@ from ..errors import ClosureError, InputError, unknown
 from ..fingerprint import fingerprint
 from ..gpu import GpuSimulation, GpuTrajectory, SimulationError
 from ..gpu.memory import host_copy, on_gpu
+from ..gpu.simulation import blown_up
 from ..model import Model
 from .passive import Passive
 from .step import CLOSURE, INTEGRATORS
@@ -109,7 +110,8 @@ class Simulator:
         """What a run on the GPU needs to know."""
         return {
             "dt": self.dt, "substeps": self.substeps, "batch": self.batch,
-            "v_names": list(self.model.v_names), "integrator": self.integrator,
+            "q_names": list(self.model.q_names), "v_names": list(self.model.v_names),
+            "integrator": self.integrator,
             "model": self.model.name,
         }  # fmt: skip
 
@@ -156,7 +158,10 @@ class Simulator:
                 data.q[i], data.v[i], data.tau[i], t=data.time[i]
             )
             if not np.isfinite(data.v[i + 1]).all() or not np.isfinite(data.q[i + 1]).all():
-                raise SimulationError(self._blown_up(data, i), _until(data, i))
+                after = data.time[i + 1], data.q[i + 1], data.v[i + 1]
+                names = self.model.q_names, self.model.v_names
+                message = blown_up(*after, data.v[i], *names, data.batched)
+                raise SimulationError(message, _until(data, i))
         return data
 
     def trajectory(self, run: GpuTrajectory) -> Trajectory:
@@ -232,17 +237,6 @@ class Simulator:
         raise InputError(
             f"torques have shape {table.shape}: give {shape[-1:]}, ({steps}, {shape[-1]})"
             + (f" or ({steps}, {shape[0]}, {shape[1]})" if len(shape) == 2 else "")
-        )
-
-    def _blown_up(self, data: Trajectory, i: int) -> str:
-        bad = ~np.isfinite(data.v[i + 1])
-        where = np.argwhere(bad) if bad.any() else [[0]]
-        name = self.model.v_names[int(where[0][-1])]
-        robot = f" of robot {int(where[0][0])}" if data.batched else ""
-        return (
-            f"the state blew up at t = {data.time[i + 1]:.6g} s: '{name}'{robot} is not finite "
-            f"(largest velocity before: {np.abs(data.v[i]).max():.3g}); take a smaller dt or check "
-            "the torques"
         )
 
 
