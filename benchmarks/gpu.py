@@ -46,7 +46,6 @@ SIMULATIONS = (
     ("four_bar", "semi_implicit", "float64", 100),
     ("four_bar", "rk4", "float64", 100),
     ("six_bar", "semi_implicit", "float32", 100),
-    ("planar_leg_linkage", "semi_implicit", "float32", 100),
     ("planar_leg_linkage", "semi_implicit", "float64", 100),
 )
 SIMULATED = 100  # steps, of so many robots compared with the CPU
