@@ -213,8 +213,8 @@ class TestBadInput:
         sim = gb.Simulator(model, 1e-3)
         step, count = sim.step, iter(range(1000))
 
-        def spoiled(q, v, tau):
-            q, v = step(q, v, tau)
+        def spoiled(q, v, tau, **options):
+            q, v = step(q, v, tau, **options)
             return q + (0.01 if next(count) >= 100 else 0.0) * np.array([0.0, 1.0, 0.0]), v
 
         monkeypatch.setattr(sim, "step", spoiled)

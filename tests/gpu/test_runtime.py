@@ -11,7 +11,7 @@ import pytest
 
 import grubler as gb
 from grubler.gpu import GpuError, GpuFunction, InputError, available, dlpack, driver, load
-from grubler.gpu.function import _Launch
+from grubler.gpu.launch import Launch
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def batch(n=10, dtype=np.float32):
 
 
 def launch(function, *arguments, out=None, stream=None, states_last=False):
-    return _Launch(function, arguments, out, stream, states_last)
+    return Launch(function, arguments, out, stream, states_last)
 
 
 def outs(*shapes):
@@ -245,3 +245,91 @@ class TestCalls:
         value.requires_grad = True
         with pytest.raises(InputError, match="detach"):
             launch(function, value, batch())
+
+
+class Tensor:
+    """As much of torch's as a call looks at, over a NumPy array."""
+
+    __module__ = "torch"
+    is_cuda, requires_grad = True, False
+
+    class _Device:
+        index = 0
+
+    device = _Device()
+
+    def __init__(self, array):
+        self.array, self.dtype = array, f"torch.{array.dtype}"
+        self.shape, self.ndim = array.shape, array.ndim
+
+    def stride(self):
+        return tuple(s // self.array.itemsize for s in self.array.strides)
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def __getitem__(self, key):
+        return Tensor(self.array[key])
+
+
+class TestRepeatedCalls:
+    """A call of a known kind skips the checks, not what they protect from."""
+
+    @pytest.fixture
+    def f(self, monkeypatch):
+        from .fake_gpu import install
+
+        self.kernel = install(monkeypatch)
+        self.streams = []
+        monkeypatch.setattr(dlpack, "current_stream", lambda value, device: (7, True))
+        monkeypatch.setattr(
+            dlpack, "empty", lambda like, shape, dtype, device: Tensor(np.full(shape, np.nan))
+        )
+        self.model = gb.robots.load("arm7")
+        return gb.compile(gb.forward_dynamics, self.model, target="cuda")
+
+    def arrays(self, n, seed=0):
+        rng = np.random.default_rng(seed)
+        return [rng.normal(size=(n, 7)) for _ in range(3)]
+
+    def test_other_addresses_same_kind(self, f, monkeypatch):
+        cpu = gb.compile(gb.forward_dynamics, self.model)
+        made = []
+        original = Launch.__init__
+        monkeypatch.setattr(
+            Launch, "__init__", lambda self, *a: (made.append(1), original(self, *a))[0] and None
+        )
+        for seed in range(4):
+            given = self.arrays(5, seed)
+            found = f(*map(Tensor, given))
+            np.testing.assert_allclose(found.array, cpu(*given), rtol=1e-12)
+            out = Tensor(np.zeros((5, 7)))
+            assert f(*map(Tensor, given), out=out) is out
+            np.testing.assert_allclose(out.array, cpu(*given), rtol=1e-12)
+        assert len(made) == 2  # with out= and without
+        given = self.arrays(9)
+        np.testing.assert_allclose(f(*map(Tensor, given)).array, cpu(*given), rtol=1e-12)
+        columns = [np.ascontiguousarray(x.T) for x in given]
+        found = f.structure_of_arrays(*map(Tensor, columns))
+        np.testing.assert_allclose(found.array.T, cpu(*given), rtol=1e-12)
+        assert len(made) == 4
+
+    def test_still_refused(self, f):
+        given = [Tensor(x) for x in self.arrays(5)]
+        out = Tensor(np.zeros((5, 7)))
+        f(*given, out=out)
+        with pytest.raises(InputError, match="overlaps argument 'tau'"):
+            f(*given, out=given[2])
+        need = Tensor(given[2].array)
+        need.requires_grad = True
+        with pytest.raises(InputError, match="gradient"):
+            f(*given[:2], need, out=out)
+        with pytest.raises(InputError, match="shape"):
+            f(*given, out=Tensor(np.zeros((4, 7))))
+        with pytest.raises(InputError, match="dtype float32"):
+            f(*given[:2], Tensor(given[2].array.astype(np.float32)), out=out)
+
+    def test_memory_of_kinds_is_bounded(self, f):
+        for n in range(1, 300):
+            f(*[Tensor(np.zeros((n, 7))) for _ in range(3)])
+        assert len(f._repeats) <= 256

@@ -132,6 +132,19 @@ class _Current:
 
 
 @functools.cache
+def _context_reader():
+    """`cuCtxGetCurrent` called with Python's lock held, so that one place serves all threads."""
+    place = ctypes.c_void_p()
+    address = ctypes.cast(library().cuCtxGetCurrent, ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address), place
+
+
+def _current_context() -> int | None:
+    read, place = _context_reader()
+    return place.value if read(ctypes.addressof(place)) == 0 else None
+
+
+@functools.cache
 def device(index: int) -> Device:
     return Device(index)
 
@@ -174,6 +187,7 @@ class Kernel:
 
     def __init__(self, module: Module, handle, block: int, shared: int):
         self.module, self.handle, self.block, self.shared = module, handle, block, shared
+        self._context = module.device.context.value
         self._launch = library().cuLaunchKernel
         self._launch.argtypes = (
             [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
@@ -182,10 +196,14 @@ class Kernel:
     def launch(self, threads: int, arguments, stream: int) -> None:
         """Queue the kernel; `arguments` is an array of pointers to ctypes values."""
         blocks = -(-threads // self.block)
-        with self.module.device.current():
-            code = self._launch(
-                self.handle, blocks, 1, 1, self.block, 1, 1, self.shared, stream, arguments, None
-            )
+        launched = (
+            self.handle, blocks, 1, 1, self.block, 1, 1, self.shared, stream, arguments, None
+        )  # fmt: skip
+        if _current_context() == self._context:  # as it is wherever a framework runs
+            code = self._launch(*launched)
+        else:
+            with self.module.device.current():
+                code = self._launch(*launched)
         if code:
             check(code, "launching a kernel")
 
@@ -194,6 +212,52 @@ def synchronize(where: Device, stream: int) -> None:
     """Wait for what a stream has been given."""
     with where.current():
         check(library().cuStreamSynchronize(ctypes.c_void_p(stream)), "running a kernel")
+
+
+class Memory:
+    """A stretch of a GPU's memory, given back when nobody refers to it any more."""
+
+    def __init__(self, where: Device, size: int):
+        self.device, self.size, self.address = where, size, 0
+        address = ctypes.c_uint64()
+        with where.current():
+            code = library().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        check(code, f"reserving {size / 2**20:.3g} MiB")
+        self.address = address.value
+
+    def __del__(self):
+        if self.address and library is not None:  # at exit, this module may be gone first
+            with self.device.current():
+                library().cuMemFree_v2(ctypes.c_uint64(self.address))
+
+
+def upload(where: Device, target: int, source: int, size: int, stream: int) -> None:
+    """Copy bytes from the CPU's memory, after what the stream was given before."""
+    synchronize(where, stream)
+    with where.current():
+        code = library().cuMemcpyHtoD_v2(
+            ctypes.c_uint64(target), ctypes.c_void_p(source), ctypes.c_size_t(size)
+        )
+    check(code, "copying to the GPU")
+
+
+def download(where: Device, target: int, source: int, size: int) -> None:
+    """Copy bytes to the CPU's memory."""
+    with where.current():
+        code = library().cuMemcpyDtoH_v2(
+            ctypes.c_void_p(target), ctypes.c_uint64(source), ctypes.c_size_t(size)
+        )
+    check(code, "copying from the GPU")
+
+
+def copy(where: Device, target: int, source: int, size: int, stream: int) -> None:
+    """Copy bytes within the GPU's memory, in the stream's order."""
+    with where.current():
+        code = library().cuMemcpyDtoDAsync_v2(
+            ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(size),
+            ctypes.c_void_p(stream),
+        )  # fmt: skip
+    check(code, "copying on the GPU")
 
 
 class Timer:
