@@ -32,6 +32,7 @@ from .spatial import (
     quaternion_log,
     quaternion_matrix,
     quaternion_product,
+    skew,
 )
 
 ZERO = np.zeros(3)
@@ -58,6 +59,11 @@ def perpendicular(axis: np.ndarray) -> np.ndarray:
     return np.stack([first, np.cross(axis, first)])
 
 
+def mass_at_origin(I: np.ndarray) -> np.ndarray:
+    """The part of an inertia that no rotation about the origin moves: the mass, put there."""
+    return np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * I[5, 5]
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint whose velocity is the derivative of its position (q in R^nq, nv = nq)."""
@@ -78,6 +84,11 @@ class Joint:
 
     def subspace(self, q):
         raise NotImplementedError
+
+    def unfelt(self, I: np.ndarray) -> np.ndarray:
+        """The part J of an inertia that the joint neither feels nor changes: J S = 0 and
+        X_J' J X_J = J wherever the joint stands. It may as well belong to the parent."""
+        return np.zeros((6, 6))
 
     def bias(self, q, v):
         return None
@@ -119,6 +130,14 @@ class Revolute(Joint):
     def subspace(self, q):
         return self._S
 
+    def unfelt(self, I):
+        """Mass and first moment on the axis, and a moment of inertia equal across it."""
+        across = perpendicular(self.axis)[0]
+        first = self.axis @ np.array([I[2, 4], I[0, 5], I[1, 3]])
+        moment = (across @ I[:3, :3] @ across) * (np.eye(3) - np.outer(self.axis, self.axis))
+        shift = skew(first * self.axis)
+        return np.block([[moment, shift], [-shift, I[5, 5] * np.eye(3)]])
+
 
 @dataclass(frozen=True, eq=False)
 class Continuous(Revolute):
@@ -140,6 +159,10 @@ class Prismatic(Revolute):
     def _S(self):
         return np.concatenate([ZERO, self.axis])[:, None]
 
+    def unfelt(self, I):
+        """All rotational inertia."""
+        return np.block([[I[:3, :3], np.zeros((3, 3))], [np.zeros((3, 6))]])
+
 
 @dataclass(frozen=True, eq=False)
 class Helical(Revolute):
@@ -155,6 +178,8 @@ class Helical(Revolute):
     @cached_property
     def _S(self):
         return np.concatenate([self.axis, self.pitch * self.axis])[:, None]
+
+    unfelt = Joint.unfelt
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +199,8 @@ class Cylindrical(Revolute):
         return np.block(
             [[self.axis[:, None], np.zeros((3, 1))], [np.zeros((3, 1)), self.axis[:, None]]]
         )
+
+    unfelt = Joint.unfelt
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +229,9 @@ class Universal(Joint):
     def subspace(self, q):
         first = np.concatenate([self._second(q).T @ self.axis, ZERO])
         return np.stack([first, np.concatenate([self.axis2, ZERO])], axis=1)
+
+    def unfelt(self, I):
+        return mass_at_origin(I)
 
     def bias(self, q, v):
         moved = self._second(q).T @ self.axis
@@ -273,6 +303,9 @@ class Spherical(Joint):
 
     def subspace(self, q):
         return np.eye(6)[:, :3]
+
+    def unfelt(self, I):
+        return mass_at_origin(I)
 
     def derivative(self, q, v):
         return quaternion_product(q, np.concatenate([np.zeros(1), v[:3]])) * 0.5

@@ -35,6 +35,16 @@ def is_symbolic(*arrays) -> bool:
     return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
 
 
+def constant(x) -> np.ndarray | None:
+    """The numbers of an array in which no symbol is left, or None."""
+    if not is_symbolic(x):
+        return np.asarray(x)
+    matrix = casadi.densify(casadi.SX(x.to_casadi()))
+    if not matrix.is_constant():
+        return None
+    return np.array(casadi.DM(matrix), dtype=float).reshape(x.shape)
+
+
 def to_sx(x) -> casadi.SX:
     """The CasADi matrix of an array: a column for a 1-D array."""
     if not is_symbolic(x):
