@@ -43,14 +43,18 @@ def cross_force(v, f):
     return np.concatenate([cross(w, f[:3]) + cross(l, f[3:]), cross(w, f[3:])])
 
 
+def rigid_parts(I):
+    """(Io, m, mc) of a rigid body's 6x6 inertia."""
+    return I[:3, :3], I[5, 5], np.stack([I[2, 4], I[0, 5], I[1, 3]])
+
+
 def net_force(I, v, a=None, spin=None):
     """I a + v x* (I v + [spin; 0]) for a rigid body's inertia (6), by the classical acceleration.
 
     With A = a_lin + w x v, force and moment are m A + dw x mc + w x (w x mc) and
     Io dw + w x (Io w + spin) + mc x A: a quarter fewer operations than the product and the cross.
     """
-    Io, m = I[:3, :3], I[5, 5]
-    mc = np.stack([I[2, 4], I[0, 5], I[1, 3]])
+    Io, m, mc = rigid_parts(I)
     w = v[:3]
     A = cross(w, v[3:])
     h = Io @ w
@@ -222,6 +226,22 @@ class Transform:
         A = symmetric(A + rx @ B.T - shifted @ rx)
         return np.block([[A, shifted], [shifted.T, C]])
 
+    def rigid_congruence(self, I):
+        """X' I X for the inertia of a rigid body or composite: mass, first moment, Io alone."""
+        Io, m, h = rigid_parts(I)
+        rotated = self._rotated(Io)
+        h = self.rotate_back(h)
+        moved = h + m * self.r
+        rx = skew(self.r)
+        Io = symmetric(rotated - rx @ skew(h) - skew(moved) @ rx)
+        hx = skew(moved)
+        return np.block([[Io, hx], [-hx, m * np.eye(3)]])
+
+    def _rotated(self, A):
+        """E' A E, symmetric."""
+        turn = Turn.of(self.E)
+        return symmetric(self.E.T @ A @ self.E) if turn is None else turn._rotated(A)
+
     def sandwich(self, M, other: Transform):
         """X' M Y for a general 6x6 block between two bodies."""
         return self.forces_back(other.forces_back(M.T).T)
@@ -277,6 +297,9 @@ class Turn(Transform):
         C = self._rotate(I[3:, 3:], symmetric=True)
         return np.block([[A, B], [B.T, C]])
 
+    def _rotated(self, A):
+        return self._rotate(A, symmetric=True)
+
     def _rotate(self, M, symmetric: bool):
         """E' M E."""
         i, j, k, c, s = self.turn
@@ -308,6 +331,10 @@ class _TurnedAfter(Transform):
         super().__init__(product.E, product.r)
         object.__setattr__(self, "parts", (turn, placement))
         object.__setattr__(self, "stages", np.count_nonzero(placement.E) <= 5)
+
+    def _rotated(self, A):
+        turn, placement = self.parts
+        return placement._rotated(turn._rotated(A))
 
     def rotate(self, x):
         turn, placement = self.parts
