@@ -11,13 +11,15 @@ import argparse
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+from tests.compiler.operations import NORMAL, all_operations, expected, samples
 
 import grubler as gb
-from grubler.compiler import iterate
+from grubler.compiler import iterate, scalar
 from grubler.compiler.passes import simplify
-from grubler.compiler.ptx_function import compile_cuda
+from grubler.compiler.ptx_function import CudaFunction, compile_cuda
 from grubler.compiler.trace import trace
 
 STATES = 4096
@@ -33,6 +35,21 @@ CASES = (
     ("mit_humanoid", "forward_dynamics", "float64", None),
     ("tello", "forward_dynamics", "float64", None),
 )
+# robot, integrator, dtype, steps in a launch; a step is 1 ms
+SIMULATIONS = (
+    ("mini_cheetah", "semi_implicit", "float32", 1),
+    ("mini_cheetah", "semi_implicit", "float32", 100),
+    ("mini_cheetah", "semi_implicit", "float64", 1),
+    ("mini_cheetah", "semi_implicit", "float64", 100),
+    ("mini_cheetah", "rk4", "float32", 100),
+    ("four_bar", "semi_implicit", "float32", 100),
+    ("four_bar", "semi_implicit", "float64", 100),
+    ("four_bar", "rk4", "float64", 100),
+    ("tello", "semi_implicit", "float32", 1),
+    ("tello", "semi_implicit", "float64", 1),
+)
+SIMULATED = 100  # steps, of so many robots compared with the CPU
+ROBOTS = 128
 _HERE = Path(__file__).parent
 
 
@@ -64,10 +81,14 @@ def prepare(folder: Path, candidates: int | None) -> None:
         })  # fmt: skip
     listed += kepler(folder)
     (folder / "cases.json").write_text(json.dumps(listed, indent=1) + "\n")
+    simulated = simulations(folder, candidates)
+    (folder / "simulations.json").write_text(json.dumps(simulated, indent=1) + "\n")
+    operations(folder)
     tree(folder)
     shutil.copy(_HERE / "gpu_run.py", folder / "run.py")
     shutil.copy(_HERE / "gpu_interface.py", folder)
     shutil.copy(_HERE / "gpu_rivals.py", folder)
+    shutil.copy(_HERE / "gpu_simulation.py", folder)
 
 
 def save(path: Path, arguments, outputs) -> None:
@@ -97,6 +118,49 @@ def kepler(folder: Path) -> list[dict]:
         "name": "kepler", "data": "kepler.npz", "robot": "Newton loop", "algorithm": "kepler",
         "dtype": "float64", "goal": None, "tape": compiled.tape.total,
     }]  # fmt: skip
+
+
+def simulations(folder: Path, candidates: int | None) -> list[dict]:
+    """Steps of robots, and where the CPU's simulation of the same robots ends."""
+    listed = []
+    for robot, integrator, dtype, substeps in SIMULATIONS:
+        model, data = gb.robots.load(robot), folder / f"{robot}_{integrator}.npz"
+        if not data.exists():
+            drawn = [model.random_state(seed) for seed in range(ROBOTS)]
+            q, v = (np.stack(x) for x in zip(*drawn))
+            tau = np.random.default_rng(1).uniform(-1, 1, v.shape)
+            on_cpu = gb.Simulator(model, 1e-3, integrator, batch=ROBOTS)
+            run = on_cpu.run(q, v, tau, steps=SIMULATED)
+            save(data, (q, v, tau), (run.q[-1], run.v[-1]))
+        simulator = gb.Simulator(
+            model, 1e-3, integrator, target="cuda", dtype=dtype, substeps=substeps, batch=ROBOTS
+        )
+        name = f"{robot}_{integrator}_{dtype}_{substeps}"
+        simulator.export(folder / "bundle", name=name, candidates=candidates)
+        print(name, flush=True)
+        listed.append({
+            "name": name, "data": data.name, "robot": robot, "integrator": integrator,
+            "dtype": dtype, "substeps": substeps, "steps": SIMULATED,
+        })  # fmt: skip
+    return listed
+
+
+def operations(folder: Path) -> None:
+    """Every operation of a tape, with NumPy's results and the bounds that the CPU keeps."""
+    for dtype in ("float32", "float64"):
+        tape = all_operations()
+        program = SimpleNamespace(
+            tape=tape, inputs=tape.inputs, outputs=tape.outputs, dtype=np.dtype(dtype),
+            digest=tape.digest(),
+        )  # fmt: skip
+        name = f"operations_{dtype}"
+        gb.export(CudaFunction(program, name, "sm_90"), folder / "bundle", target="cuda", name=name)
+        table = {}
+        for op in sorted(scalar.FUNCTIONS):
+            x = samples(op, dtype, NORMAL)
+            table[f"{op}_x"] = np.pad(x, ((0, 0), (0, 3 - x.shape[1])))
+            table[f"{op}_result"], table[f"{op}_bound"] = expected(op, x)
+        np.savez_compressed(folder / f"{name}.npz", **table)
 
 
 def tree(folder: Path) -> None:

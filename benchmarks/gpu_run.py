@@ -263,6 +263,9 @@ def report(data: dict) -> str:
                 f"| {r['variant']} | {r['per_second'] / 1e9:.4f} | {ours / r['per_second']:.0f} | "
                 f"{r['first_call_s']:.1f} | {r['error_median']:.1e} |"
             )
+    import gpu_simulation
+
+    lines += gpu_simulation.report(data["simulations"])
     lines += ["", "## Arrays, streams, graphs, errors", "", "| check | result |", "|---|---|"]
     lines += [f"| {name} | {result} |" for name, result in data["interface"].items()]
     return "\n".join(lines) + "\n"
@@ -272,12 +275,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--states", type=int, default=1 << 21)
+    parser.add_argument("--robots", type=int, default=1 << 18, help="of a simulation")
+    parser.add_argument("--cases", type=int, default=10**9, help="only so many of them")
     parser.add_argument("--rivals", type=float, default=90.0, help="seconds each; 0: leave out")
     given = parser.parse_args()
-    cases = json.loads((HERE / "cases.json").read_text())
-    data = {"states": given.states, "assembly_s": warm_all(cases)}
+    cases = json.loads((HERE / "cases.json").read_text())[: given.cases]
+    simulations = json.loads((HERE / "simulations.json").read_text())
+    data = {"states": given.states, "assembly_s": warm_all([*cases, *simulations])}
     print(f"all candidates assembled in {data['assembly_s']:.0f} s", flush=True)
     import gpu_interface
+    import gpu_simulation
 
     data["ceilings"] = ceilings()
     data["interface"] = gpu_interface.checks(HERE)
@@ -293,6 +300,7 @@ def main() -> None:
             row["columns"]["errors"][0], flush=True,
         )  # fmt: skip
         del bench
+    data["simulations"] = gpu_simulation.simulate(HERE, given.robots)
     data["rivals"] = rivals(1 << 20, given.rivals) if given.rivals else []
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "gpu.json").write_text(json.dumps(data, indent=1) + "\n")

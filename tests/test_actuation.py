@@ -15,7 +15,7 @@ from grubler.actuation import (
     motion_from_actuators,
     unactuated,
 )
-from grubler.repartition import analytic
+from grubler.coordinates import analytic
 from modules.mechanisms import ankle, lambda_elbow, stewart
 
 DRIVEN = [name for name in ROBOTS if load(name).actuators]

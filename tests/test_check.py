@@ -7,8 +7,8 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler.check import check
-from grubler.repartition import analytic
+from grubler.checks import check
+from grubler.coordinates import analytic
 from modules.mechanisms import ankle, link, stewart
 
 

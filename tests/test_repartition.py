@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler.repartition import (
+from grubler.coordinates import (
     analytic,
     convert_acceleration,
     convert_configuration,

@@ -1,74 +1,48 @@
-"""grubler: exact, extremely fast dynamics of robots with kinematic loops."""
+"""grubler: exact, extremely fast dynamics of robots with kinematic loops.
 
-from . import robots
-from .actuation import (
-    actuator_effort,
-    actuator_inertia,
-    actuator_map,
-    actuator_state,
-    effort_from_force,
-    force_from_effort,
-    motion_from_actuators,
-)
-from .algorithms import (
-    assemble,
-    bias_force,
-    centroidal,
-    energy,
-    forward_dynamics,
-    frame_acceleration_bias,
-    frame_jacobian,
-    frame_pose,
-    from_spanning,
-    generalized_force,
-    inverse_dynamics,
-    inverse_osim,
-    kinematics,
-    mass_matrix,
-    spanning_map,
-    spanning_state,
-)
-from .builder import ModelBuilder
-from .check import Report, check
-from .compiled import casadi_function, compile, count_operations
-from .compiler import export, iterate
-from .constrained import (
-    ClosedChain,
-    Closure,
-    Constraint,
-    constrained_forward_dynamics,
-    operators,
-    solve_osim,
-)
-from .errors import ClosureError, GrublerError, InputError, ModelError, PartitionError
-from .formats import convert, load, save
-from .model import Model
-from .parameters import parameter_values, with_parameters
-from .repartition import (
-    analytic,
-    convert_acceleration,
-    convert_configuration,
-    convert_force,
-    convert_velocity,
-    numeric,
-    repartition,
-)
-from .sim import Passive, SimulationError, Simulator, Trajectory
-from .view import view
+A name is imported when it is first used: what runs compiled code on a GPU needs neither CasADi nor
+LLVM. `__init__.pyi` is the one table of names, for people, editors and this module alike. No
+submodule may bear the name of a public function: its import would put it in the function's place.
+"""
+
+import ast as _ast
+import importlib as _importlib
+import pkgutil as _pkgutil
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ClosedChain", "Closure", "ClosureError", "Constraint", "GrublerError", "InputError", "Model",
-    "ModelBuilder", "ModelError", "PartitionError", "Passive", "Report", "SimulationError",
-    "Simulator", "Trajectory", "actuator_effort", "actuator_inertia", "actuator_map",
-    "actuator_state", "analytic", "assemble", "bias_force", "casadi_function", "centroidal",
-    "check", "compile", "constrained_forward_dynamics", "convert", "convert_acceleration",
-    "convert_configuration", "convert_force", "convert_velocity", "count_operations",
-    "effort_from_force", "energy", "export", "force_from_effort", "forward_dynamics",
-    "frame_acceleration_bias", "frame_jacobian", "frame_pose", "from_spanning",
-    "generalized_force", "inverse_dynamics", "inverse_osim", "iterate", "kinematics", "load",
-    "mass_matrix", "motion_from_actuators", "numeric", "operators", "parameter_values",
-    "repartition", "robots", "save", "solve_osim", "spanning_map", "spanning_state",
-    "view", "with_parameters",
-]  # fmt: skip
+
+def _public() -> dict[str, str | None]:
+    """The module that each public name comes from; None for a module itself."""
+    table = _pkgutil.get_data(__name__, "__init__.pyi").decode()
+    lines = [line for line in _ast.parse(table).body if isinstance(line, _ast.ImportFrom)]
+    return {alias.name: line.module for line in lines for alias in line.names}
+
+
+_names = _public()
+__all__ = sorted(_names)  # noqa: PLE0605
+
+
+def __getattr__(name: str):
+    if name.startswith("_"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    source = _names.get(name)
+    if source is not None:
+        value = getattr(_importlib.import_module(f"{__name__}.{source}"), name)
+        globals()[name] = value
+        return value
+    path = f"{__name__}.{name}"
+    try:
+        return _importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:  # it is there, but something that it needs is not
+            raise
+    import difflib
+
+    close = difflib.get_close_matches(name, _names, n=3)
+    hint = f": did you mean {' or '.join(close)}?" if close else ""
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_names})

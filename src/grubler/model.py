@@ -197,7 +197,7 @@ class Model:
     def repartition(self, q: np.ndarray) -> Model:
         """The same mechanism with independent joints that are well conditioned at q; q means the
         same in both, `grubler.convert_velocity` takes v along."""
-        from .repartition import repartition
+        from .coordinates import repartition
 
         return repartition(self, q)
 

@@ -11,7 +11,7 @@ import pytest
 
 import grubler as gb
 from grubler.gpu import GpuError, GpuFunction, InputError, available, dlpack, driver, load
-from grubler.gpu.function import _Launch
+from grubler.gpu.launch import Launch
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def batch(n=10, dtype=np.float32):
 
 
 def launch(function, *arguments, out=None, stream=None, states_last=False):
-    return _Launch(function, arguments, out, stream, states_last)
+    return Launch(function, arguments, out, stream, states_last)
 
 
 def outs(*shapes):

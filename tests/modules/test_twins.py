@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grubler as gb
-from grubler.embedding import OpenJoint
-from grubler.loops.modules import ClosedForm, module_name
-from grubler.repartition import (
+from grubler.coordinates import (
     analytic,
     convert_acceleration,
     convert_configuration,
@@ -19,6 +17,8 @@ from grubler.repartition import (
     numeric,
     with_embeddings,
 )
+from grubler.embedding import OpenJoint
+from grubler.loops.modules import ClosedForm, module_name
 from grubler.symbolic import Differentiable
 
 from .mechanisms import ankle, lambda_elbow, planar_ring, stewart

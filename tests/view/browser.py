@@ -51,7 +51,7 @@ def page_of(browser, viewer, width=900, height=480):
 def shot(path: str) -> None:
     """Mini Cheetah, crouching."""
     import grubler as gb
-    from grubler.view import view
+    from grubler.viewer import view
 
     model = gb.robots.load("mini_cheetah")
     with chromium() as browser, view(model, port=0, block=False) as viewer:

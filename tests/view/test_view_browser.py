@@ -10,7 +10,7 @@ from browser import CHROMIUM, chromium, page_of
 
 import grubler as gb
 from conftest import load
-from grubler.view import view
+from grubler.viewer import view
 
 pytest.importorskip("viser", reason="the extra grubler[view] is not installed")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -11,7 +11,7 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler.view import Viewer, view
+from grubler.viewer import Viewer, view
 
 
 def swing(batch: int | None = None) -> gb.Trajectory:

@@ -7,8 +7,8 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler.view.playback import Playback
-from grubler.view.posture import Posture, sliders
+from grubler.viewer.playback import Playback
+from grubler.viewer.posture import Posture, sliders
 
 LOOPED = ("four_bar", "six_bar", "tello", "tello_explicit", "loop_sampler", "planar_leg_linkage")
 

@@ -9,10 +9,10 @@ import grubler as gb
 from conftest import ROBOTS, load
 from grubler.algorithms.first_pass import spinners
 from grubler.parts import WORLD
-from grubler.view import palette, panel
-from grubler.view.outline import loop_ends, rotors
-from grubler.view.scene import LAYERS, Scene
-from grubler.view.shapes import Ball, Box, Cylinder, along, inertia_box, rod, rotor_cylinder
+from grubler.viewer import palette, panel
+from grubler.viewer.outline import loop_ends, rotors
+from grubler.viewer.scene import LAYERS, Scene
+from grubler.viewer.shapes import Ball, Box, Cylinder, along, inertia_box, rod, rotor_cylinder
 
 
 @pytest.fixture(params=ROBOTS)

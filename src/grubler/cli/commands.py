@@ -34,7 +34,7 @@ def robots(arguments) -> int:
 
 
 def check(arguments) -> int:
-    from ..check import check as look
+    from ..checks import check as look
 
     def model():
         return load(arguments)

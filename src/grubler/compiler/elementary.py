@@ -159,7 +159,7 @@ def arctangent2(e, y: str, x: str) -> str:
     under = e.select(diagonal, e.binary("fadd", low, high), high)
     # atan2(0, 0) is an angle of 0 or pi by the signs.
     under = e.select(e.compare("oeq", under, e.number(0.0)), e.number(1.0), under)
-    t = e.binary("fdiv", over, under)
+    t = e.quotient(over, under)
     z = e.binary("fmul", t, t)
     curve = e.binary("fmul", z, _polynomial(e, z, _ARCTANGENT[e.dtype]))
     angle = e.call("fma", e.unary("fneg", t), curve, t)
@@ -194,7 +194,7 @@ def arccosine(e, x: str) -> str:
 def _other_side(e, x: str) -> str:
     """sqrt(1 - x^2) without cancellation."""
     one = e.number(1.0)
-    return e.call("sqrt", e.binary("fmul", e.binary("fsub", one, x), e.binary("fadd", one, x)))
+    return e.root(e.binary("fmul", e.binary("fsub", one, x), e.binary("fadd", one, x)))
 
 
 # Functions computed lane by lane in double precision by the C library.

@@ -114,6 +114,14 @@ class Emitter:
         listed = ", ".join(f"{self.type} {a}" for a in arguments)
         return self.define(f"call {self.type} {intrinsic}({listed})")
 
+    def quotient(self, a: str, b: str) -> str:
+        """a / b, in functions that add errors of their own."""
+        return self.binary("fdiv", a, b)
+
+    def root(self, x: str) -> str:
+        """The square root, likewise."""
+        return self.call("sqrt", x)
+
     def call_library(self, name: str, *arguments: str) -> str:
         self.library.add(name)
         listed = ", ".join(f"{self.type} {a}" for a in arguments)

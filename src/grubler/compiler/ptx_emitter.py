@@ -8,8 +8,8 @@ multiply-adds (1 ulp). Sine and cosine read the quadrant off the bits of a round
 
 from __future__ import annotations
 
+from . import ptx_elementary
 from .elementary import COEFFICIENTS, LIMIT, _polynomial
-from .errors import DialectError
 from .lower import Emitter
 
 SHARED = "addrspace(3)"
@@ -71,15 +71,18 @@ class PtxEmitter(Emitter):
             if a == one:
                 return self.intrinsic("rcp.approx.ftz.f", "float", f"float {b}")
             return self.intrinsic("div.approx.f", "float", f"float {a}", f"float {b}")
-        inverse, finite = self._reciprocal(b)
-        if a == one:
-            return inverse
+        inverse = self._reciprocal(b)
+        return inverse if a == one else self._refined(a, b, inverse)
+
+    def _refined(self, a: str, b: str, inverse: str) -> str:
+        """a / b from an approximate 1/b; infinities need no refining, and would not survive it."""
         quotient = super().binary("fmul", a, inverse)
         rest = self.call("fma", self.unary("fneg", b), quotient, a)
-        return self.select(finite, self.call("fma", rest, inverse, quotient), quotient)
+        refined = self.call("fma", rest, inverse, quotient)
+        return self.select(self.compare("ord", refined, refined), refined, quotient)
 
-    def _reciprocal(self, b: str) -> tuple[str, str]:
-        """1/b in fp64, and whether it is an ordinary number: 1/0 and 1/inf need no refining."""
+    def _reciprocal(self, b: str) -> str:
+        """1/b in fp64; 1/0 and 1/inf need no refining."""
         seed = self.intrinsic("rcp.approx.ftz.d", "double", f"double {b}")
         minus = self.unary("fneg", b)
         # The seed is right to 20 bits: a cubic step gives all of them, a linear one the last.
@@ -88,7 +91,7 @@ class PtxEmitter(Emitter):
         error = self.call("fma", minus, refined, self.number(1.0))
         refined = self.call("fma", error, refined, refined)
         finite = self.compare("oeq", refined, refined)
-        return self.select(finite, refined, seed), finite
+        return self.select(finite, refined, seed)
 
     def call(self, name: str, *arguments: str) -> str:
         if name == "sqrt" and self.single:
@@ -96,9 +99,24 @@ class PtxEmitter(Emitter):
         return super().call(name, *arguments)
 
     def call_library(self, name: str, *arguments: str) -> str:
-        raise DialectError(
-            f"'{name}' has no GPU code yet: compute it before the call, or use target='cpu'"
-        )
+        return ptx_elementary.emit(self, name, *arguments)
+
+    def quotient(self, a: str, b: str) -> str:
+        """a / b within 1 ulp, for functions that add errors of their own."""
+        if not self.single:
+            return self.binary("fdiv", a, b)
+        return self._refined(a, b, self.intrinsic("rcp.approx.ftz.f", "float", f"float {b}"))
+
+    def root(self, x: str) -> str:
+        """The square root within 1 ulp: in fp32 the hardware's, refined once."""
+        value = self.call("sqrt", x)
+        if not self.single:
+            return value
+        rest = self.call("fma", self.unary("fneg", value), value, x)
+        slope = super().binary("fadd", value, value)
+        slope = self.intrinsic("rcp.approx.ftz.f", "float", f"float {slope}")
+        refined = self.call("fma", rest, slope, value)
+        return self.select(self.compare("ord", refined, refined), refined, value)
 
     def sine_cosine(self, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
         """sin x and cos x from one reduction, as on the CPU but for the quadrant's arithmetic."""

@@ -149,14 +149,22 @@ _FOLDER = Path(__file__).resolve().parent
 if str(_FOLDER) not in sys.path:
     sys.path.insert(0, str(_FOLDER))
 
-from grubler_gpu import GpuError, GpuFunction, InputError, available  # noqa: E402, F401
+from grubler_gpu import GpuError, GpuFunction, InputError, SimulationError  # noqa: E402, F401
+from grubler_gpu import available  # noqa: E402, F401
 from grubler_gpu import load as _load  # noqa: E402
+from grubler_gpu import load_simulation as _load_simulation  # noqa: E402
 from grubler_gpu.bundle import save_choice as _save_choice  # noqa: E402
 
 
 def load(name=None) -> GpuFunction:
     """A function of this folder."""
     return _load(_FOLDER, name)
+
+
+def load_simulation(name=None, batch=None):
+    """A simulation of this folder, of as many robots as it was exported for, or of `batch`:
+    `load_simulation("NAME").run(q, v, controller, steps)`."""
+    return _load_simulation(_FOLDER, name, batch)
 
 
 def save_choice(function: GpuFunction) -> None:
@@ -166,9 +174,11 @@ def save_choice(function: GpuFunction) -> None:
 
 
 def export_bundle(
-    compiled: CudaFunction, folder, name: str, candidates: int | None = 1
-) -> list[Path]:
-    """Write PTX, a JSON signature and the loader; `candidates`: how many plans, None for all."""
+    compiled: CudaFunction, folder, name: str, candidates: int | None = 1,
+    simulation: dict | None = None,
+) -> list[Path]:  # fmt: skip
+    """Write PTX, a JSON signature and the loader; `candidates`: how many plans, None for all;
+    `simulation`: what a run of a step needs to know besides."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     written, listed = [], []
@@ -188,6 +198,8 @@ def export_bundle(
         "inputs": compiled.inputs, "outputs": compiled.outputs, "candidates": listed,
         "chosen": {layout: kept.index(index) for layout, index in compiled.chosen.items()},
     }  # fmt: skip
+    if simulation is not None:
+        signature["simulation"] = simulation
     path = folder / f"{name}.json"
     path.write_text(json.dumps(signature, indent=1) + "\n")
     loader = folder / "grubler_bundle.py"

@@ -29,6 +29,16 @@ class _Tensor(ctypes.Structure):
     )
 
 
+class _Managed(ctypes.Structure):
+    """DLManagedTensor: what a capsule holds."""
+
+    _fields_ = (
+        ("tensor", _Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
@@ -56,6 +66,41 @@ class View:
         reach = [s * (n - 1) for s, n in zip(self.strides, self.shape)]
         low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         return self.address + low * itemsize, self.address + (high + 1) * itemsize
+
+
+_lent: dict[int, tuple] = {}  # what capsules out there refer to, by the address of their tensor
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _give_back(address):
+    _lent.pop(address, None)
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _forget(capsule):
+    """A capsule's end: where nobody took the tensor, its name is still the first one."""
+    if ctypes.pythonapi.PyCapsule_IsValid(ctypes.c_void_p(capsule), b"dltensor"):
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        _lent.pop(ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+            ctypes.cast(get, ctypes.c_void_p).value)(capsule, b"dltensor"), None)  # fmt: skip
+
+
+def lend(view: View, bits: int, owner):
+    """A DLPack capsule of memory on a GPU, which keeps `owner` alive."""
+    shape, strides = ((ctypes.c_int64 * len(view.shape))(*x) for x in (view.shape, view.strides))
+    managed = _Managed()
+    managed.tensor = _Tensor(
+        view.address, _CUDA, view.device, len(view.shape), _FLOAT, bits, 1,
+        ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)), 0,
+    )  # fmt: skip
+    managed.deleter = ctypes.cast(_give_back, ctypes.c_void_p)
+    address = ctypes.addressof(managed)
+    _lent[address] = (managed, shape, strides, owner)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(address, b"dltensor", ctypes.cast(_forget, ctypes.c_void_p))
 
 
 @functools.cache
@@ -129,6 +174,37 @@ def _read(capsule) -> tuple[str, tuple[int, ...], tuple[int, ...], int]:
             step *= n
         strides = tuple(reversed(steps))
     return found, shape, strides, (tensor.data or 0) + tensor.byte_offset
+
+
+def _torch_kind(x) -> tuple:
+    return x.dtype, x.shape, x.stride(), x.device, x.requires_grad
+
+
+def _cupy_kind(x) -> tuple:
+    return x.dtype, x.shape, x.strides, x.data.device_id
+
+
+_READERS = {
+    "torch": (_torch_kind, lambda x: x.data_ptr()),
+    "cupy": (_cupy_kind, lambda x: x.data.ptr),
+}
+
+
+def kinds(arguments, out):
+    """All that a call's checks depend on but addresses, and how to ask for those; (None, None)
+    where the arrays are not all of one library that tells at little cost."""
+    if not arguments:
+        return None, None
+    kind = type(arguments[0])
+    reader = _READERS.get(_library(kind)) if kind.__name__ in ("Tensor", "ndarray") else None
+    if reader is None:
+        return None, None
+    given = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
+    arrays = (*arguments, *given)
+    for x in arrays:
+        if type(x) is not kind:
+            return None, None
+    return tuple(map(reader[0], arrays)), reader[1]
 
 
 def current_stream(value, device: int) -> tuple[int, bool]:

@@ -196,6 +196,52 @@ def synchronize(where: Device, stream: int) -> None:
         check(library().cuStreamSynchronize(ctypes.c_void_p(stream)), "running a kernel")
 
 
+class Memory:
+    """A stretch of a GPU's memory, given back when nobody refers to it any more."""
+
+    def __init__(self, where: Device, size: int):
+        self.device, self.size, self.address = where, size, 0
+        address = ctypes.c_uint64()
+        with where.current():
+            code = library().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        check(code, f"reserving {size / 2**20:.3g} MiB")
+        self.address = address.value
+
+    def __del__(self):
+        if self.address and library is not None:  # at exit, this module may be gone first
+            with self.device.current():
+                library().cuMemFree_v2(ctypes.c_uint64(self.address))
+
+
+def upload(where: Device, target: int, source: int, size: int, stream: int) -> None:
+    """Copy bytes from the CPU's memory, after what the stream was given before."""
+    synchronize(where, stream)
+    with where.current():
+        code = library().cuMemcpyHtoD_v2(
+            ctypes.c_uint64(target), ctypes.c_void_p(source), ctypes.c_size_t(size)
+        )
+    check(code, "copying to the GPU")
+
+
+def download(where: Device, target: int, source: int, size: int) -> None:
+    """Copy bytes to the CPU's memory."""
+    with where.current():
+        code = library().cuMemcpyDtoH_v2(
+            ctypes.c_void_p(target), ctypes.c_uint64(source), ctypes.c_size_t(size)
+        )
+    check(code, "copying from the GPU")
+
+
+def copy(where: Device, target: int, source: int, size: int, stream: int) -> None:
+    """Copy bytes within the GPU's memory, in the stream's order."""
+    with where.current():
+        code = library().cuMemcpyDtoDAsync_v2(
+            ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(size),
+            ctypes.c_void_p(stream),
+        )  # fmt: skip
+    check(code, "copying on the GPU")
+
+
 class Timer:
     """Two events around work on a stream."""
 

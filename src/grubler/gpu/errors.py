@@ -17,4 +17,12 @@ class GpuError(GrublerError):
     """The GPU or its driver is missing, too old, out of memory, or failed."""
 
 
-__all__ = ["GpuError", "GrublerError", "InputError"]
+class SimulationError(GrublerError):
+    """The simulation stopped early; `trajectory` holds all states up to there."""
+
+    def __init__(self, message: str, trajectory):
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+__all__ = ["GpuError", "GrublerError", "InputError", "SimulationError"]

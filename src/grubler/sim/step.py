@@ -16,11 +16,12 @@ from ..algorithms.c_aba import c_aba
 from ..compiler import iterate
 from ..spatial import cross, cross_motion
 
-CLOSURE = 1e-13
 CLOSURE_STEPS = 12
+CLOSURE = {"float64": 1e-13, "float32": 1e-6}  # m or rad; what the precision can tell from zero
+MIDPOINT = {"float64": 1e-13, "float32": 1e-5}  # the same of a velocity
 
 
-def move(model, q, xi):
+def move(model, q, xi, dtype="float64"):
     """q ⊕ ξ for an increment of the independent coordinates, every loop closed."""
     parts = []
     for cluster in model.clusters:
@@ -40,7 +41,10 @@ def move(model, q, xi):
             [b.joint.motion.integrate(positions[b.index], moved[b.index]) for b in joint.bodies]
         )
         x, _, _ = iterate(
-            lambda x, joint=joint: newton_step(joint, x), x, count=CLOSURE_STEPS, tolerance=CLOSURE
+            lambda x, joint=joint: newton_step(joint, x),
+            x,
+            count=CLOSURE_STEPS,
+            tolerance=CLOSURE[dtype],
         )
         parts.append(x)
     return np.concatenate(parts)
@@ -67,13 +71,13 @@ def rate_of_increment(model, xi, v):
     return np.concatenate(parts)
 
 
-def semi_implicit(model, q, v, tau, dt, passive):
+def semi_implicit(model, q, v, tau, dt, passive, dtype="float64"):
     """v first, then q with the new v: first order, symplectic, one evaluation."""
     v = v + dt * acceleration(model, q, v, tau, passive)
-    return move(model, q, dt * v), v
+    return move(model, q, dt * v, dtype), v
 
 
-def rk4(model, q, v, tau, dt, passive):
+def rk4(model, q, v, tau, dt, passive, dtype="float64"):
     """The classical Runge-Kutta method of fourth order on the manifold, four evaluations."""
     zero = np.zeros(model.nv)
     k1 = rate_of_increment(model, zero, v), acceleration(model, q, v, tau, passive)
@@ -81,30 +85,30 @@ def rk4(model, q, v, tau, dt, passive):
     for share in (0.5, 0.5, 1.0):
         dxi, dv = stages[-1]
         xi, v_s = share * dt * dxi, v + share * dt * dv
-        q_s = move(model, q, xi)
+        q_s = move(model, q, xi, dtype)
         a = acceleration(model, q_s, v_s, tau, passive)
         stages.append((rate_of_increment(model, xi, v_s), a))
     weights = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
     xi, dv = zero, zero
     for w, (s, a) in zip(weights, stages, strict=True):
         xi, dv = xi + (w * dt) * s, dv + (w * dt) * a
-    return move(model, q, xi), v + dv
+    return move(model, q, xi, dtype), v + dv
 
 
-def implicit_midpoint(model, q, v, tau, dt, passive):
+def implicit_midpoint(model, q, v, tau, dt, passive, dtype="float64"):
     """v⁺ = v + dt a(q ⊕ dt/2 v_m, v_m), v_m = (v + v⁺)/2, by fixed-point steps: second order,
     energy held without drift."""
 
     def fixed_point(v_next, q, v, tau):
         v_mid = (v + v_next) * 0.5
-        q_mid = move(model, q, (0.5 * dt) * v_mid)
+        q_mid = move(model, q, (0.5 * dt) * v_mid, dtype)
         following = v + dt * acceleration(model, q_mid, v_mid, tau, passive)
         return following, following - v_next
 
     guess = v + dt * acceleration(model, q, v, tau, passive)
-    v_next, _, _ = iterate(fixed_point, guess, q, v, tau, count=30, tolerance=1e-13)
+    v_next, _, _ = iterate(fixed_point, guess, q, v, tau, count=30, tolerance=MIDPOINT[dtype])
     v_mid = (v + v_next) * 0.5
-    return move(model, q, dt * v_mid), v_next
+    return move(model, q, dt * v_mid, dtype), v_next
 
 
 def acceleration(model, q, v, tau, passive):

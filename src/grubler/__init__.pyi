@@ -1,0 +1,91 @@
+"""What the package offers: read by editors and type checkers, and by `__init__.py` itself."""
+
+# ruff: isort: skip_file
+from . import (
+    gpu as gpu,
+    robots as robots,
+)
+from .actuation import (
+    actuator_effort as actuator_effort,
+    actuator_inertia as actuator_inertia,
+    actuator_map as actuator_map,
+    actuator_state as actuator_state,
+    effort_from_force as effort_from_force,
+    force_from_effort as force_from_effort,
+    motion_from_actuators as motion_from_actuators,
+)
+from .algorithms import (
+    assemble as assemble,
+    bias_force as bias_force,
+    centroidal as centroidal,
+    energy as energy,
+    forward_dynamics as forward_dynamics,
+    frame_acceleration_bias as frame_acceleration_bias,
+    frame_jacobian as frame_jacobian,
+    frame_pose as frame_pose,
+    from_spanning as from_spanning,
+    generalized_force as generalized_force,
+    inverse_dynamics as inverse_dynamics,
+    inverse_osim as inverse_osim,
+    kinematics as kinematics,
+    mass_matrix as mass_matrix,
+    spanning_map as spanning_map,
+    spanning_state as spanning_state,
+)
+from .builder import ModelBuilder as ModelBuilder
+from .checks import (
+    Report as Report,
+    check as check,
+)
+from .compiled import (
+    casadi_function as casadi_function,
+    compile as compile,
+    count_operations as count_operations,
+)
+from .compiler import (
+    export as export,
+    iterate as iterate,
+)
+from .constrained import (
+    ClosedChain as ClosedChain,
+    Closure as Closure,
+    Constraint as Constraint,
+    constrained_forward_dynamics as constrained_forward_dynamics,
+    operators as operators,
+    solve_osim as solve_osim,
+)
+from .coordinates import (
+    analytic as analytic,
+    convert_acceleration as convert_acceleration,
+    convert_configuration as convert_configuration,
+    convert_force as convert_force,
+    convert_velocity as convert_velocity,
+    numeric as numeric,
+    repartition as repartition,
+)
+from .errors import (
+    ClosureError as ClosureError,
+    GrublerError as GrublerError,
+    InputError as InputError,
+    ModelError as ModelError,
+    PartitionError as PartitionError,
+)
+from .formats import (
+    convert as convert,
+    load as load,
+    save as save,
+)
+from .model import Model as Model
+from .parameters import (
+    parameter_values as parameter_values,
+    with_parameters as with_parameters,
+)
+from .sim import (
+    Passive as Passive,
+    SimulationError as SimulationError,
+    Simulator as Simulator,
+    Trajectory as Trajectory,
+)
+from .viewer import view as view
+
+__version__: str
