@@ -1,36 +1,15 @@
-"""Timing of small calls on a machine that others use, too: rounds interleaved, the best kept."""
+"""What the figures were measured with, and on."""
 
 from __future__ import annotations
 
 import os
 import platform
-import time
-from collections.abc import Callable
 
 import numpy as np
 
+from grubler.cli.timing import interleaved
 
-def interleaved(
-    calls: dict[str, Callable], rounds: int = 15, seconds: float = 0.01
-) -> dict[str, float]:
-    """Seconds a call of each, the best of several rounds that take turns: a slow spell of the
-    machine falls on all of them."""
-    repeats, best = {}, {}
-    for name, call in calls.items():
-        call()
-        start = time.perf_counter()
-        call()
-        once = max(time.perf_counter() - start, 1e-8)
-        repeats[name] = max(1, min(100_000, int(seconds / once)))
-        best[name] = np.inf
-    for _ in range(rounds):
-        for name, call in calls.items():
-            count = range(repeats[name])
-            start = time.perf_counter()
-            for _ in count:
-                call()
-            best[name] = min(best[name], (time.perf_counter() - start) / repeats[name])
-    return best
+__all__ = ["interleaved", "machine"]
 
 
 def machine() -> dict[str, str]:

@@ -69,7 +69,8 @@ def simulate(model):
         print(f"  picture: {folder / 'demo.svg'}")
     except ImportError:
         print("  for a picture: .venv/bin/pip install -e .[plot]")
-    print("  look at it: .venv/bin/pip install -e .[view] && .venv/bin/grubler view mini_cheetah")
+    saved = folder / "demo.npz"
+    print(f"  look at it: .venv/bin/grubler view mini_cheetah --trajectory {saved} --open")
 
 
 if __name__ == "__main__":

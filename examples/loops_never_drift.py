@@ -1,100 +1,170 @@
-"""A free-swinging four-bar for ten seconds: energy and loop gap, beside MuJoCo's.
+"""Loops that never drift: mechanisms swinging for ten seconds at 1 ms, beside MuJoCo's.
 
-grubler closes the loop exactly at every step; MuJoCo holds it by a stiff `connect` equality, here
-with its default settings and tuned (RK4, solref = 2 dt, solimp 0.9999). Needs mujoco, matplotlib.
+grubler closes every loop exactly at every step; MuJoCo holds it by a stiff equality, here with its
+default settings (first order) and tuned (RK4, solref = 2 dt, solimp 0.9999). A four-bar and a chain
+with geared rotors swing freely. Cassie (`--cassie cassie.xml`, the MJCF of its maker) has its
+pelvis held, its leaf springs, and a spring in the place of each motor, so that its legs quiver
+about their pose and both loops of each leg move. MuJoCo's columns are left out where it is not
+installed.
 
-    python examples/loops_never_drift.py [picture.svg]
+    python examples/loops_never_drift.py [--cassie cassie.xml] [--picture drift.svg] [--seconds 10]
 """
 
-import sys
+import argparse
 import tempfile
 import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 import grubler as gb
 
-DT, SECONDS = 1e-3, 10.0
-TUNED = {"integrator": "RK4", "solref": (2 * DT, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}
+DT = 1e-3
+INTEGRATORS = ("semi_implicit", "implicit_midpoint", "rk4")
+SOLREF, SOLIMP = (2 * DT, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)
+LEAF_SPRINGS = {"shin": 1500.0, "heel-spring": 1250.0}  # N m/rad, as in Cassie's file
+MOTORS = ("hip-roll", "hip-yaw", "hip-pitch", "knee", "foot-crank")
 
 
-def ours(model, q, v, seconds):
-    """Relative energy error and loop gap over time, by integrator."""
+@dataclass
+class Case:
+    """A mechanism, where it starts, and springs {joint: (stiffness, rest position)}."""
+
+    name: str
+    model: gb.Model
+    q: np.ndarray
+    v: np.ndarray
+    springs: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def spring_energy(self, run) -> np.ndarray:
+        """Of every recorded state, in J."""
+        parts = [
+            0.5 * k * (run[name][:, 0] - rest) ** 2 for name, (k, rest) in self.springs.items()
+        ]
+        return np.sum(parts, axis=0) if parts else np.zeros(len(run))
+
+
+def four_bar() -> Case:
+    model = gb.robots.load("four_bar")
+    return Case("four-bar", model, *model.random_state(0))
+
+
+def geared_chain() -> Case:
+    model = gb.robots.load("gt_chain", n=4, seed=1)
+    return Case("chain of 4 links with rotors", model, model.neutral(), np.zeros(model.nv))
+
+
+def cassie(path) -> Case:
+    """Coordinates are chosen that stay regular over the whole motion: with the leaf springs and the
+    rod's idle spin independent, a leg is singular only where its rod passes through the ankle."""
+    with warnings.catch_warnings():  # the file's friction, contacts and sensors are not used
+        warnings.simplefilter("ignore")
+        model = gb.load(path, base="fixed")
+    q = model.neutral()
+    sides = ("left", "right")
+    chosen = ("knee", "shin", "heel-spring", "achilles-rod:wx")
+    model = gb.repartition(model, q, [f"{side}-{name}" for side in sides for name in chosen])
+    inertia = dict(zip(model.v_names, np.diag(gb.mass_matrix(model, q)), strict=True))
+    springs = {f"{side}-{n}": (k, 0.0) for side in sides for n, k in LEAF_SPRINGS.items()}
+    for name in [f"{side}-{motor}" for side in sides for motor in MOTORS]:
+        springs[name] = (100.0 * inertia[name], float(q[model.q_names.index(name)]))
+    v = np.random.default_rng(0).uniform(-1, 1, model.nv)
+    v *= [any(motor in name for motor in MOTORS) for name in model.v_names]
+    return Case("Cassie's legs", model, q, v, springs)
+
+
+def ours(case: Case, seconds: float, integrators=INTEGRATORS) -> dict:
+    """(time, energy error relative to the largest kinetic energy, loop gap), by integrator."""
     out = {}
-    for integrator in ("semi_implicit", "implicit_midpoint", "rk4"):
-        run = gb.Simulator(model, DT, integrator).run(q, v, steps=round(seconds / DT))
-        drift = np.abs(run.energy - run.energy[0]) / run.kinetic.max()
+    passive = gb.Passive(spring=case.springs)
+    for integrator in integrators:
+        sim = gb.Simulator(case.model, DT, integrator, passive=passive)
+        run = sim.run(case.q, case.v, steps=round(seconds / DT))
+        energy = run.energy + case.spring_energy(run)
+        drift = np.abs(energy - energy[0]) / run.kinetic.max()
         out[f"grubler {integrator}"] = (run.time, drift, run.loop_gap)
     return out
 
 
-def mujocos(model, q, v, seconds):
-    """The same for MuJoCo, default and tuned."""
-    import mujoco
-
-    with tempfile.TemporaryDirectory() as folder:
+def mujocos(case: Case, seconds: float) -> dict:
+    """The same for MuJoCo, default and tuned; nothing where it is not installed."""
+    try:
+        import mujoco
+    except ImportError:
+        return {}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MJCF cannot say which joints are independent
         path = Path(folder) / "linkage.xml"
-        with warnings.catch_warnings():  # MJCF cannot say which joint is independent
-            warnings.simplefilter("ignore")
-            gb.save(model, path)
+        gb.save(case.model, path)
         text = path.read_text()
     out = {}
-    for label, options in (("MuJoCo default", {}), ("MuJoCo tuned", TUNED)):
+    for label in ("MuJoCo default", "MuJoCo tuned"):
         m = mujoco.MjModel.from_xml_string(text)
         m.opt.timestep = DT
         m.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
-        if options:
+        m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
+        for name, (stiffness, rest) in case.springs.items():
+            m.joint(name).stiffness[0] = stiffness
+            m.qpos_spring[m.joint(name).qposadr[0]] = rest
+        if label == "MuJoCo tuned":
             m.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-            m.eq_solref[:], m.eq_solimp[:] = options["solref"], options["solimp"]
+            m.eq_solref[:], m.eq_solimp[:] = SOLREF, SOLIMP
         d = mujoco.MjData(m)
-        state = gb.convert.to_mujoco(model, m, q, v)
+        state = gb.convert.to_mujoco(case.model, m, case.q, case.v)
         d.qpos[:], d.qvel[:] = state.q, state.v
-        times, energy, gap, kinetic = [], [], [], []
+        rows = []
         for _ in range(round(seconds / DT)):
             mujoco.mj_step(m, d)
-            times.append(d.time)
-            energy.append(d.energy.sum())
-            kinetic.append(d.energy[1])
-            gap.append(np.abs(d.efc_pos[: d.ne]).max())
-        energy = np.array(energy)
-        out[label] = (np.array(times), np.abs(energy - energy[0]) / max(kinetic), np.array(gap))
+            rows.append((d.time, d.energy.sum(), d.energy[1], np.abs(d.efc_pos[: d.ne]).max()))
+        time, energy, kinetic, gap = np.array(rows).T
+        out[label] = (time, np.abs(energy - energy[0]) / kinetic.max(), gap)
     return out
 
 
-def main(path=None, seconds=SECONDS):
-    model = gb.robots.load("four_bar")
-    q, v = model.random_state(0)
-    results = ours(model, q, v, seconds) | mujocos(model, q, v, seconds)
-    print(f"four-bar swinging for {seconds:g} s at {DT * 1e3:g} ms")
+def compare(case: Case, seconds: float) -> dict:
+    results = ours(case, seconds) | mujocos(case, seconds)
+    print(f"{case.name}, {case.model.nv} degrees of freedom, {seconds:g} s at {DT * 1e3:g} ms")
     for label, (_, drift, gap) in results.items():
-        print(f"  {label:<28} energy error {drift.max():8.1e}   loop gap {gap.max():8.1e} m")
-    if path:
-        plot(path, results)
-        print(f"picture: {path}")
+        print(f"  {label:<28} energy error {drift.max():8.1e}   loop gap {gap.max():8.1e}")
     return results
 
 
-def plot(path, results):
-    import matplotlib
+def main(cases, seconds: float = 10.0, picture=None) -> dict:
+    results = {case.name: compare(case, seconds) for case in cases}
+    if picture:
+        plot(picture, results)
+        print(f"picture: {picture}")
+    return results
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 1, figsize=(8, 5.5), sharex=True, layout="constrained")
-    for label, (time, drift, gap) in results.items():
-        style = "--" if "MuJoCo" in label else "-"
-        axes[0].semilogy(time, drift + 1e-16, style, label=label, linewidth=1)
-        axes[1].semilogy(time, gap + 1e-18, style, linewidth=1)
-    axes[0].set_ylabel("relative energy error")
-    axes[1].set_ylabel("loop gap [m]")
-    axes[1].set_xlabel("time [s]")
-    for axis in axes:
-        axis.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+def plot(path, results) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.6 * len(results), 5.2), layout="constrained")
+    axes = figure.subplots(2, len(results), sharex=True, sharey="row", squeeze=False)
+    for column, (name, lines) in zip(axes.T, results.items(), strict=True):
+        column[0].set_title(name, fontsize=10)
+        for k, (label, (time, drift, gap)) in enumerate(lines.items()):
+            style = {"color": f"C{k}", "linewidth": 1, "linestyle": "--" if k > 2 else "-"}
+            thin = slice(None, None, max(1, len(time) // 400))
+            column[0].semilogy(time[thin], drift[thin] + 1e-16, label=label, **style)
+            column[1].semilogy(time[thin], gap[thin] + 1e-18, **style)
+        column[1].set_xlabel("time [s]")
+        for axis in column:
+            axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("relative energy error")
+    axes[1, 0].set_ylabel("loop gap [m, rad]")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5,
+                  fontsize=8)  # fmt: skip
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cassie", metavar="FILE", help="Cassie's MJCF, to add its legs")
+    parser.add_argument("--picture", metavar="FILE", help="where to draw (svg, png, pdf)")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    given = parser.parse_args()
+    chosen = [four_bar(), geared_chain(), *([cassie(given.cassie)] if given.cassie else [])]
+    main(chosen, given.seconds, given.picture)

@@ -2,9 +2,11 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import grubler as gb
 
@@ -44,16 +46,46 @@ def test_demo(capsys, tmp_path, monkeypatch):
     distances = [float(line.split()[-1]) for line in head.splitlines() if "e-1" in line]
     assert len(distances) == 4 and max(distances) < 1e-11
     assert float(tail.split("held to ")[1].split()[0]) < 1e-8
-    assert (tmp_path / "out" / "demo.npz").exists()
+    assert (tmp_path / "out" / "demo.npz").exists() and (tmp_path / "out" / "demo.svg").exists()
+    assert tail.splitlines()[-1].startswith("  look at it: .venv/bin/grubler view mini_cheetah")
+
+
+def largest(results: dict) -> dict:
+    return {label: (drift.max(), gap.max()) for label, (_, drift, gap) in results.items()}
 
 
 def test_loops_never_drift(tmp_path):
     example = runpy.run_path(str(EXAMPLES / "loops_never_drift.py"))
-    results = example["main"](str(tmp_path / "drift.svg"), seconds=1.0)
-    worst = {label: (drift.max(), gap.max()) for label, (_, drift, gap) in results.items()}
-    assert worst["grubler rk4"][0] < 1e-2 * worst["MuJoCo tuned"][0]
+    picture = tmp_path / "drift.svg"
+    results = example["main"]([example["four_bar"](), example["geared_chain"]()], 1.0, picture)
+    for case in results.values():
+        worst = largest(case)
+        assert worst["grubler rk4"][0] < 1e-2 * worst["MuJoCo tuned"][0]
+        assert worst["grubler semi_implicit"][0] < 1.1 * worst["MuJoCo default"][0]
+        assert max(gap for label, (_, gap) in worst.items() if "grubler" in label) < 1e-12
+        assert worst["MuJoCo tuned"][1] > 1e-12
+    assert picture.exists()
+
+
+def test_loops_never_drift_without_mujoco(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    example = runpy.run_path(str(EXAMPLES / "loops_never_drift.py"))
+    case = example["four_bar"]()
+    results = example["main"]([case], 0.05, tmp_path / "drift.svg")
+    assert list(results[case.name]) == [f"grubler {i}" for i in example["INTEGRATORS"]]
+
+
+def test_cassies_legs_never_drift():
+    path = ROOT.parent / "shared" / "models" / "cassie_mjcf" / "cassie.xml"
+    if not path.exists():
+        pytest.skip("no Cassie beside the repository")
+    example = runpy.run_path(str(EXAMPLES / "loops_never_drift.py"))
+    case = example["cassie"](path)
+    assert case.model.nv == 16 and len(case.model.loops) == 4
+    results = example["ours"](case, 0.5, ["rk4"]) | example["mujocos"](case, 0.5)
+    worst = largest(results)
     assert worst["grubler rk4"][1] < 1e-12 < worst["MuJoCo tuned"][1]
-    assert (tmp_path / "drift.svg").exists()
+    assert worst["grubler rk4"][0] < worst["MuJoCo tuned"][0]
 
 
 def test_humanoid_leg_accuracy(tmp_path, capsys):

@@ -143,3 +143,20 @@ def test_symbolic_conversion():
 
     compiled = gb.compile(convert, model)
     assert np.allclose(compiled(q, [2.0]), convert_force(model, better, q, np.array([2.0])))
+
+
+def test_chosen_coordinates():
+    model = load("six_bar")
+    q, v = model.random_state(0)
+    dependent = next(n for n in model.spanning_names if n not in model.v_names)
+    other = repartition(model, q, independent=[dependent])
+    assert dependent in other.v_names and other.nv == model.nv
+    a = gb.forward_dynamics(model, q, v, np.zeros(model.nv))
+    converted = gb.convert_velocity(model, other, q, v)
+    same = gb.forward_dynamics(other, q, converted, np.zeros(model.nv))
+    expected = gb.convert_acceleration(model, other, q, v, a)
+    assert np.allclose(same, expected, rtol=1e-9)
+    with pytest.raises(gb.ModelError, match="no coordinate named"):
+        repartition(model, q, independent=["nobody"])
+    with pytest.raises(gb.PartitionError, match="cannot be independent at this q"):
+        repartition(model, q, independent=list(model.spanning_names))

@@ -169,3 +169,24 @@ class TestBadInput:
             gb.Simulator(model).run(model.neutral() + 0.1, np.zeros(1), steps=1)
         with pytest.raises(gb.InputError, match="q has shape"):
             gb.Simulator(model, batch=2).run(np.zeros((3, 3)), np.zeros((3, 1)), steps=1)
+
+    def test_an_interrupt_and_a_crash_keep_the_trajectory(self):
+        model = load("four_bar")
+        q, v = model.random_state(0)
+        sim = gb.Simulator(model, 1e-3)
+
+        def interrupted(t, q, v):
+            if t > 0.0065:
+                raise KeyboardInterrupt
+            return np.zeros(1)
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            sim.run(q, v, interrupted, steps=100)
+        kept = caught.value.trajectory
+        assert len(kept) == 8
+        assert np.array_equal(kept.q, sim.run(q, v, steps=7).q)
+        with pytest.raises(gb.SimulationError, match=r"step 0 .*raised KeyError: 'gain'") as caught:
+            sim.run(q, v, lambda t, q, v: {}["gain"], steps=3)
+        assert len(caught.value.trajectory) == 1
+        with pytest.raises(gb.SimulationError, match="returned a str"):
+            sim.run(q, v, lambda t, q, v: "full speed", steps=3)

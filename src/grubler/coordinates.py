@@ -25,9 +25,12 @@ from .symbolic import is_symbolic
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 
-def repartition(model: Model, q) -> Model:
+def repartition(model: Model, q, independent: Iterable[str] = ()) -> Model:
     """The model with the independent joints of its implicit clusters chosen anew, well
     conditioned at q.
+
+    `independent` names coordinates that shall be among them, as in `model.spanning_names`
+    ("knee", "rod:wx"): a choice that stays regular over a whole motion is the user's to know.
 
     A cluster whose partition is already within a factor of ten of the best keeps it, and with it
     its velocities. q means the same in both models; `convert_velocity` takes v along. Joints marked
@@ -35,16 +38,21 @@ def repartition(model: Model, q) -> Model:
     what keeps the motion going.
     """
     q = as_vector("q", q, model.nq, model.q_names)
+    wanted = list(independent)
+    for name in wanted:
+        if name not in model.spanning_names:
+            raise ModelError(unknown("coordinate", name, model.spanning_names))
 
     def renew(cluster: Cluster):
         if not cluster.embedding.implicit:
             return None
-        return _best_partition(cluster.embedding, cluster.embedding.positions(q[cluster.q]))
+        positions = cluster.embedding.positions(q[cluster.q])
+        return _best_partition(cluster.embedding, positions, wanted)
 
     return with_embeddings(model, renew)
 
 
-def _best_partition(joint: ImplicitJoint, positions: dict) -> ImplicitJoint:
+def _best_partition(joint: ImplicitJoint, positions: dict, wanted: list[str]) -> ImplicitJoint:
     K, _ = joint.constraint(positions, None)
     count = len(joint.kept)
     if rank(K) < count:
@@ -54,10 +62,18 @@ def _best_partition(joint: ImplicitJoint, positions: dict) -> ImplicitJoint:
             f"of {count}): no choice of independent joints is regular here; move away from it"
         )
     kept = sorted(pivots(K.T, count, [list(range(len(K)))], prefer_last=False))
-    dependent = pivots(K[kept], count, [list(range(K.shape[1]))], prefer_last=False)
+    names = [n for b in joint.bodies for n in b.joint.names(b.joint.motion.labels)]
+    last = [c for c, name in enumerate(names) if name in wanted]
+    first = [c for c in range(K.shape[1]) if c not in last]
+    dependent = pivots(K[kept], count, [first, last], prefer_last=False)
+    if lost := [names[c] for c in last if c in dependent]:
+        raise PartitionError(
+            f"'{lost[0]}' cannot be independent at this q: loop '{joint.loops[0].name}' and the "
+            "other coordinates asked for determine it; ask for fewer or others"
+        )
     Kd = K[np.ix_(kept, dependent)]
     now = np.linalg.cond(K[np.ix_(joint.kept, joint.dependent)])
-    if now <= WORSE * np.linalg.cond(Kd):
+    if now <= WORSE * np.linalg.cond(Kd) and not set(last) & set(joint.dependent):
         return joint
     return replace(
         joint, kept=tuple(kept), dependent=tuple(dependent), order=pivot_order(Kd)

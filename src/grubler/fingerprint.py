@@ -1,7 +1,7 @@
 """A digest of everything that a model's compiled code depends on, for the cache.
 
-Functions written by users have no digest that could be trusted across processes; a model that holds
-one has no fingerprint, and is traced anew in each process.
+Functions and classes written by users have no digest that could be trusted across processes: their
+code may change. A model that holds one has no fingerprint, and is traced anew in each process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _NoDigest(Exception):
 
 
 def fingerprint(*objects) -> str | None:
-    """A hex digest of the objects' contents, or None where a function of a user's is inside."""
+    """A hex digest of the objects' contents, or None where code of a user's is inside."""
     digest = hashlib.sha256()
     try:
         for x in objects:
@@ -45,7 +45,7 @@ def _update(digest, x, seen: dict) -> None:
         digest.update(str(len(x)).encode())
         for value in x:
             _update(digest, value, seen)
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
+    elif dataclasses.is_dataclass(x) and type(x).__module__.startswith("grubler."):
         seen[id(x)] = len(seen)
         for field in dataclasses.fields(x):
             _update(digest, getattr(x, field.name), seen)

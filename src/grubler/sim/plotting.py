@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+LINES = 10  # velocities that are drawn; more hide each other
+
 
 def plot(trajectory, path=None):
     """A figure of velocities, energy and loop gap; saved and closed where a path is given."""
@@ -10,20 +14,22 @@ def plot(trajectory, path=None):
     except ImportError as error:
         raise ImportError("plotting needs matplotlib: pip install grubler[plot]") from error
     model, one = trajectory.model, trajectory.robot(0) if trajectory.batched else trajectory
-    rows = 3 if model.loops else 2
+    gap = one.loop_gap if model.loops else None
+    rows = 2 if gap is None or not gap.any() else 3  # explicit loops are closed by construction
     figure = Figure(figsize=(8, 2.4 * rows), layout="constrained")
     axes = figure.subplots(rows, 1, sharex=True)
-    for i, name in enumerate(model.v_names[:12]):
-        axes[0].plot(one.time, one.v[:, i], label=name, linewidth=1)
+    for i in np.argsort(-np.abs(one.v).max(axis=0), kind="stable")[:LINES]:  # the liveliest
+        axes[0].plot(one.time, one.v[:, i], label=model.v_names[i], linewidth=1)
     axes[0].set_ylabel("velocity [rad/s, m/s]")
-    axes[0].legend(fontsize=6, ncols=3, loc="upper right")
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 7}
+    axes[0].legend(**beside)
     axes[1].plot(one.time, one.energy, "k", label="total")
     axes[1].plot(one.time, one.kinetic, "C0", linewidth=1, label="kinetic")
     axes[1].plot(one.time, one.potential, "C1", linewidth=1, label="potential")
     axes[1].set_ylabel("energy [J]")
-    axes[1].legend(fontsize=7, loc="upper right")
+    axes[1].legend(**beside)
     if rows == 3:
-        axes[2].semilogy(one.time, one.loop_gap + 1e-18, "C3", linewidth=1)
+        axes[2].semilogy(one.time, gap + 1e-18, "C3", linewidth=1)
         axes[2].set_ylabel("loop gap [m, rad]")
     for axis in axes:
         axis.grid(alpha=0.3)

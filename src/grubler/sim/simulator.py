@@ -128,10 +128,13 @@ class Simulator:
 
         `controller` is None (no torque), an array of torques (nv,), (steps, nv) or for a batch
         (steps, N, nv), or a function `tau = controller(t, q, v)`, Python's, or compiled with
-        inputs among t (1,), q, v. A single
-        state starts every robot of a batch. On the GPU, q and v may be arrays of torch, CuPy or
-        JAX, and a function gets and returns such; states given there are checked on arrival: all
-        for shape and finite values, of 1000 robots at most whether their loops close.
+        inputs among t (1,), q, v. A single state starts every robot of a batch. What stops it
+        early carries all states up to there as `trajectory`: a `SimulationError`, or the
+        KeyboardInterrupt of Ctrl-C.
+
+        On the GPU, q and v may be arrays of torch, CuPy or JAX, and a function gets and returns
+        such; states given there are checked on arrival: all for shape and finite values, of 1000
+        robots at most whether their loops close.
         """
         if not isinstance(steps, (int, np.integer)) or steps < 0:
             raise InputError(f"steps is {steps!r}: give a whole number of steps")
@@ -145,18 +148,21 @@ class Simulator:
             np.empty(lead + q.shape), np.empty(lead + v.shape), np.zeros(lead + v.shape),
         )  # fmt: skip
         data.q[0], data.v[0] = q, v
-        for i in range(steps):
-            try:
+        i = 0
+        try:
+            for i in range(steps):
                 data.tau[i] = torque(i, data.time[i], data.q[i], data.v[i])
-            except _BadTorque as error:
-                raise SimulationError(
-                    f"step {i} (t = {data.time[i]:.6g} s): {error}", _until(data, i)
-                ) from error
-            data.q[i + 1], data.v[i + 1] = self.step(
-                data.q[i], data.v[i], data.tau[i], t=data.time[i]
-            )
-            if not np.isfinite(data.v[i + 1]).all() or not np.isfinite(data.q[i + 1]).all():
-                raise SimulationError(self._blown_up(data, i), _until(data, i))
+                data.q[i + 1], data.v[i + 1] = self.step(
+                    data.q[i], data.v[i], data.tau[i], t=data.time[i]
+                )
+                if not np.isfinite(data.v[i + 1]).all() or not np.isfinite(data.q[i + 1]).all():
+                    raise SimulationError(self._blown_up(data, i), _until(data, i))
+        except _BadTorque as error:
+            at = f"step {i} (t = {data.time[i]:.6g} s)"
+            raise SimulationError(f"{at}: {error}", _until(data, i)) from error
+        except KeyboardInterrupt as interrupt:
+            interrupt.trajectory = _until(data, i)  # nothing computed is lost
+            raise
         return data
 
     def trajectory(self, run: GpuTrajectory) -> Trajectory:
@@ -223,7 +229,7 @@ class Simulator:
         if isinstance(controller, CompiledFunction):
             controller = _by_name(controller, shape[:-1])
         if callable(controller):
-            return lambda i, t, q, v: _checked_torque(controller(t, q, v), shape)
+            return lambda i, t, q, v: _checked_torque(_called(controller, t, q, v), shape)
         table = np.asarray(controller, dtype=float)
         if table.shape == shape or table.shape == shape[-1:]:
             return lambda i, t, q, v: table
@@ -266,8 +272,20 @@ def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable:
     return torque
 
 
+def _called(controller, t, q, v):
+    try:
+        return controller(t, q, v)
+    except Exception as error:
+        raise _BadTorque(f"the controller raised {type(error).__name__}: {error}") from error
+
+
 def _checked_torque(tau, shape) -> np.ndarray:
-    tau = np.asarray(tau, dtype=float)
+    try:
+        tau = np.asarray(tau, dtype=float)
+    except (TypeError, ValueError):
+        raise _BadTorque(
+            f"the controller returned a {type(tau).__name__}, no array of numbers"
+        ) from None
     if tau.shape != shape and tau.shape != shape[-1:]:
         raise _BadTorque(f"the controller returned shape {tau.shape}, expected {shape}")
     if not np.isfinite(tau).all():

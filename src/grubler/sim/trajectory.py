@@ -100,6 +100,11 @@ class Trajectory:
         )
         return path
 
+    @staticmethod
+    def load(path, model: Model) -> Trajectory:
+        """A trajectory from a file, for the model that it was made with."""
+        return load(path, model)
+
     def to_frame(self):
         """A pandas DataFrame of one robot's trajectory: a column a coordinate."""
         import pandas
