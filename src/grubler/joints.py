@@ -34,6 +34,7 @@ from .spatial import (
     quaternion_product,
     skew,
 )
+from .symbolic import cos_sin
 
 ZERO = np.zeros(3)
 
@@ -117,7 +118,7 @@ class Revolute(Joint):
         object.__setattr__(self, "axis", unit(self.axis))
 
     def transform(self, q):
-        c, s = np.cos(q[0]), np.sin(q[0])
+        c, s = cos_sin(q[0])
         along = np.flatnonzero(self.axis)
         if len(along) == 1:
             return Turn(int(along[0]), c, s, sign=float(self.axis[along[0]]))
@@ -220,10 +221,10 @@ class Universal(Joint):
             raise ModelError("the two axes of a universal joint are parallel: give two directions")
 
     def _second(self, q):
-        return axis_rotation(self.axis2, np.cos(q[1]), np.sin(q[1]))
+        return axis_rotation(self.axis2, *cos_sin(q[1]))
 
     def transform(self, q):
-        R = axis_rotation(self.axis, np.cos(q[0]), np.sin(q[0])) @ self._second(q)
+        R = axis_rotation(self.axis, *cos_sin(q[0])) @ self._second(q)
         return Transform(R.T, ZERO)
 
     def subspace(self, q):

@@ -81,7 +81,7 @@ def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
     f_ext = checked_forces(model, f_ext)
     with np.errstate(divide="ignore", invalid="ignore"):
         a = pick("forward_dynamics", FORWARD, method)(model, q, v, tau, f_ext)
-    return checked_result(model, a, method)
+    return checked_result(model, a)
 
 
 def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):

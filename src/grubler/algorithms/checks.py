@@ -104,14 +104,9 @@ def pick(what: str, methods: Mapping, method: str):
     return methods[method]
 
 
-def checked_result(model: Model, a, method: str):
+def checked_result(model: Model, a):
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
-        if method == "lagrange":
-            raise ModelError(
-                f"the spanning mass matrix of '{model.name}' is singular, as with massless bodies "
-                "inside loops: method='lagrange' needs its inverse, use 'c_aba' or 'projection'"
-            )
         name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0])]
         raise ModelError(
             f"the mass matrix of '{model.name}' is singular: coordinate '{name}' or one above it "

@@ -20,7 +20,8 @@ import numpy as np
 from ..joints import Revolute, perpendicular
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import Transform, axis_rotation
+from ..spatial import Transform, Turn, axis_rotation
+from ..symbolic import cos_sin
 
 HINGES = ("revolute", "continuous")
 TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
@@ -101,7 +102,7 @@ class _Hinge(Revolute):
     offset: float = 0.0
 
     def transform(self, q):
-        return super().transform(q + self.offset)
+        return Turn(2, *cos_sin(q[0], self.offset))
 
 
 def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
