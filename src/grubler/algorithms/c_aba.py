@@ -19,12 +19,12 @@ import numpy as np
 
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .first_pass import base_acceleration, first_pass, net_forces, parent_of, point_step
+from .first_pass import base_acceleration, first_pass, net_forces, parent_of
 
 
 def c_aba(model, q, v, tau, f_ext=None):
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or (), step=point_step)
+    states = first_pass(model, q, v, posed=f_ext or (), points=True)
     IA = [block_diagonal(state.I) for state in states]  # line 20
     pA = net_forces(model, states, f_ext)  # line 21
     U, D, u, W = {}, {}, {}, {}

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..parts import WORLD
-from ..spatial import Transform, cross, skew
+from ..spatial import Transform, cross, rigid_parts, skew
 from .reduction import reduced, spin_row
 
 
@@ -78,7 +78,7 @@ def move(joint, up: Moving, q, rate, acceleration) -> Moving:
 
 def net_force(I, body: Moving, spin):
     """Rate of change of a body's momentum (34), with that of the rotors it carries."""
-    Io, m, mc = I[:3, :3], I[5, 5], np.stack([I[2, 4], I[0, 5], I[1, 3]])
+    Io, m, mc = rigid_parts(I)
     h = Io @ body.w if spin is None else Io @ body.w + spin
     moment = Io @ body.dw + cross(body.w, h) + cross(mc, body.A)
     return np.concatenate([moment, m * body.A + body.U @ mc])

@@ -44,6 +44,7 @@ class ClusterState:
     R: np.ndarray | None
     r: np.ndarray | None
     robot: Reduced
+    points: bool
 
     @property
     def spinning(self) -> frozenset[int]:
@@ -55,41 +56,42 @@ class ClusterState:
 
 
 def first_pass(
-    model: Model, q, v=None, posed: Collection[int] | None = (), step=None
+    model: Model, q, v=None, posed: Collection[int] | None = (), points: bool = False
 ) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
     Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
     spin would do: those on which a frame sits or a force acts. With None the inertias, too, are
-    each body's own. `step` says what accelerations mean: `spatial_step` or `point_step`.
+    each body's own. `points`: accelerations will be those of the bodies' origins (see `_bias`).
     """
     robot = as_described(model) if posed is None else reduced(model, frozenset(posed))
     states: list[ClusterState] = []
     for cluster in model.clusters:
         parent = None if cluster.parent is None else states[cluster.parent]
-        states.append(_cluster_joint(robot, cluster, q, v, parent, step or spatial_step))
+        states.append(_cluster_joint(robot, cluster, q, v, parent, points))
     return states
 
 
-def spatial_step(X: Transform, up, vJ):
-    """A body's velocity from its parent's, and the part of c that comes of motion (26)."""
-    v = X.motion(up) + vJ
-    return v, cross_motion(v, vJ)
+def _bias(X: Transform, up, v, vJ, points: bool):
+    """The part of c that comes of motion (26).
 
-
-def point_step(X: Transform, up, vJ):
-    """The same for accelerations of the bodies' origins instead of spatial ones.
-
-    They differ by w x v. The bias takes the centripetal part w x (w x r) from the parent, and the
-    linear velocity drops out of everything: it is left zero, and never computed.
+    Accelerations of points differ from spatial ones by w x v. Their bias takes the centripetal
+    w x (w x r) from the parent, and no linear velocity is left in it or in the net forces: those of
+    the bodies, in `v`, fall out of the traced code.
     """
-    w = X.rotate(up[:3]) + vJ[:3]
-    centripetal = X.rotate(skew(up[:3]) @ skew(up[:3]) @ X.r)
-    linear = centripetal + cross(2.0 * w - vJ[:3], vJ[3:])
-    return np.concatenate([w, np.zeros(3)]), np.concatenate([cross(w, vJ[:3]), linear])
+    if not points:
+        return cross_motion(v, vJ)
+    w, wJ = v[:3], vJ[:3]
+    linear = X.rotate(centripetal(up[:3], X.r)) + cross(2.0 * w - wJ, vJ[3:])
+    return np.concatenate([cross(w, wJ), linear])
 
 
-def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, step) -> ClusterState:
+def centripetal(w, r):
+    """w x (w x r), sharing the products of w with other r."""
+    return skew(w) @ skew(w) @ r
+
+
+def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, points: bool) -> ClusterState:
     embedding = cluster.embedding
     positions = embedding.positions(q[cluster.q])
     G, rates, drifts = embedding.velocity_map(positions, None if v is None else v[cluster.v])
@@ -112,12 +114,9 @@ def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, step) -> Clus
             continue
         vJ, c = Si @ rates[index], Si @ drifts[index]
         up = carried_v[outputs[i]] if inside is None else vs[inside]
-        if index in robot.spinning:
-            vs.append(X.motion(up) + vJ)
-        else:
-            velocity, turned = step(X, up, vJ)
-            vs.append(velocity)
-            c = c + turned
+        vs.append(X.motion(up) + vJ)
+        if index not in robot.spinning:
+            c = c + _bias(X, up, vs[i], vJ, points)
             drift = joint.motion.bias(positions[index], rates[index])
             c = c if drift is None else c + drift
         cs.append(c if inside is None else X.motion(cs[inside]) + c)
@@ -132,6 +131,7 @@ def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, step) -> Clus
         R,
         r,
         robot,
+        points,
     )
 
 
@@ -185,6 +185,7 @@ def net_forces(model: Model, states: list[ClusterState], f_ext, acc=None) -> lis
             if body in state.spinning:
                 parts.append(np.zeros(1) if a is None else I[0] * a)
                 continue
+            v = np.concatenate([v[:3], np.zeros(3)]) if state.points else v
             f = net_force(I, v, a, spin.get(body))
             parts.append(f if f_ext is None or body not in f_ext else f - f_ext[body])
         forces.append(np.concatenate(parts))
