@@ -61,7 +61,7 @@ def pv_early(
             here = []
         if here:
             kind = [kinds.get((k, j), SURE if regular else GUARD) for j in range(state.cluster.nv)]
-            joint = model.bodies[state.cluster.bodies[0]].joint
+            joint = state.robot.bodies[state.cluster.bodies[0]].joint
             slots = len(here) + 6 if up is None else spares  # the last joint leaves nothing out
             done, Ha, pa = resolve(state, joint, H[k], p[k], tau_k, here, carried, kind, slots)
             if up is not None and done.rows:
