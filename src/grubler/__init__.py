@@ -22,7 +22,6 @@ from .algorithms import (
     from_spanning,
     generalized_force,
     inverse_dynamics,
-    inverse_osim,
     kinematics,
     mass_matrix,
     spanning_map,
@@ -37,6 +36,7 @@ from .constrained import (
     Closure,
     Constraint,
     constrained_forward_dynamics,
+    inverse_osim,
     operators,
     solve_osim,
 )
