@@ -97,6 +97,16 @@ def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
     return out
 
 
+def exact(*methods: str):
+    """Mark a public function with what `compile(..., method="auto")` may choose from."""
+
+    def mark(fn):
+        fn.exact_methods = methods
+        return fn
+
+    return mark
+
+
 def pick(what: str, methods: Mapping, method: str):
     """The function of a method's name."""
     if method not in methods:

@@ -23,16 +23,18 @@ from .semidefinite import TOLERANCE, Semidefinite
 class Closing(Carried):
     """Blocks with ends in two clusters on their way to where these meet.
 
+    In the clusters of `late` none closes: they go on to the world.
     `multipliers` by block once known; `left` by cluster the rows that stay, as (source, rows).
     """
 
-    def __init__(self, model, rows, regular=False):
+    def __init__(self, model, rows, regular=False, late=()):
         super().__init__(rows)
         self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
-        self.home = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        homes = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        self.home = {b: None if k in late else k for b, k in homes.items()}
         self.sure = {b: regular or rows[b].R is not None for b in self.blocks}
         self.regular = regular
         self.moved: dict = {}  # by block that goes on to the world: |J|² of its rows

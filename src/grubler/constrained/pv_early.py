@@ -46,9 +46,9 @@ def pv_early(
     """
     states, H, p, rows = prepared(model, q, v, constraints, f_ext, desired)
     kinds = known(model, constraints, regular)
-    carried = Closing(model, rows, regular)
-    waiting = direct_rows(rows, H, p)
     late = carried_at(model, constraints, regular, spares)
+    carried = Closing(model, rows, regular, late)
+    waiting = direct_rows(rows, H, p)
     crossings: dict = {}
     taken: dict = {}
     for state in reversed(states):

@@ -31,7 +31,7 @@ class Crossing(NamedTuple):
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
-    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())])
+    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())], points=True)
     H = [block_diagonal(state.I) for state in states]
     p = net_forces(model, states, f_ext)
     rows = in_body_axes(model, states, constraints, desired)

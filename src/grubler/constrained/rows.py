@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration, locate
+from ..algorithms.first_pass import base_acceleration, centripetal, locate
 from ..cluster_spatial import block_diagonal
 from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
@@ -207,17 +207,13 @@ def between_frames(poses: Poses, c: Checked) -> Transform:
 def _bias(model, states, poses: Poses, c: Checked, desired):
     """l = bias - k, with gravity and Baumgarte's terms (Sec. IX-A)."""
     X = between_frames(poses, c) if c.to is not None or c.held else None
-    v = c.frame.placement.motion(_velocity(model, states, c.frame.body))
-    drift = cross(v[:3], v[3:]) if c.classical else np.zeros(3)
+    v, drift = _velocity_and_drift(model, states, c.frame, c.classical)
     if c.to is None:
         drift = drift - c.frame.placement.E @ poses.rest(c.frame.body)
     else:
-        w = c.to.placement.motion(_velocity(model, states, c.to.body))
-        if c.classical:
-            drift = drift - X.E @ cross(w[:3], w[3:])
-            v = v - Transform(X.E, np.zeros(3)).motion(w)
-        else:
-            v = v - X.motion(w)
+        w, other = _velocity_and_drift(model, states, c.to, c.classical)
+        drift = drift - X.E @ other
+        v = v - (Transform(X.E, np.zeros(3)) if c.classical else X).motion(w)
     l = c.K[:, 3:] @ drift - (c.acceleration if desired is None else desired)
     if c.period is not None:
         l = l + (2.0 / c.period) * (c.K @ v)
@@ -233,6 +229,13 @@ def displacement(X: Transform):
     return np.concatenate([0.5 * turn, X.E @ X.r])
 
 
-def _velocity(model, states, body: int):
-    k, place = locate(model, body)
-    return states[k].split(states[k].v)[place]
+def _velocity_and_drift(model, states, frame: Frame, classical: bool):
+    """A frame's spatial velocity, and what its linear acceleration has beyond X a of its body."""
+    k, place = locate(model, frame.body)
+    body = states[k].split(states[k].v)[place]
+    v = frame.placement.motion(body)
+    turning = cross(v[:3], v[3:])  # classical less spatial
+    if not states[k].points:
+        return v, turning if classical else np.zeros(3)
+    away = frame.placement.E @ centripetal(body[:3], frame.placement.r)  # from the body's origin
+    return v, away if classical else away - turning

@@ -48,16 +48,18 @@ def carried_at(model, constraints, regular: bool, spares: int) -> frozenset[int]
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
     Where all rows of a branch have been resolved, only spare ones are left, zero at most postures,
-    and carrying a row costs about half of resolving it; and few rows at a free base are cheaper
-    carried across it than resolved against its six coordinates. Once carried, a row has an L and
-    cannot be resolved any more: what hangs below a joint that resolves is never carried.
+    and carrying a row costs about half of resolving it; and few rows at a free base, or those of
+    constraints between bodies, are cheaper carried across it than resolved there. Once carried, a
+    row has an L and cannot be resolved any more: what hangs below a joint that resolves is never
+    carried.
     """
     count = row_counts(model, constraints, regular, spares)
+    closing = {closing_cluster(model, c) for c in constraints if c.to is not None}
     late: set[int] = set()
     for cluster in model.clusters:
         rows, spare = count[cluster.index]
         if cluster.parent is None and cluster.nv == 6:
-            carry = rows + spare <= FEW
+            carry = rows + spare <= FEW or cluster.index in closing
         else:
             carry = rows == 0 and (cluster.parent is None or cluster.parent in late)
         if carry:
@@ -71,9 +73,8 @@ def row_counts(model, constraints, regular: bool, spares: int) -> dict:
     rows, spare = ({c.index: 0 for c in model.clusters} for _ in range(2))
     by_body: dict[int, int] = {}
     for c in constraints:
-        k = locate(model, c.frame.body)[0]
         if c.to is not None:
-            k = meeting(model, k, locate(model, c.to.body)[0])
+            k = closing_cluster(model, c)
             if k is not None and not regular:
                 spare[k] += c.m
         elif c.softness is None:
@@ -135,8 +136,13 @@ def closures_below(model, constraints) -> set[int]:
     above: set[int] = set()
     for c in constraints:
         if c.to is not None:
-            k = meeting(model, locate(model, c.frame.body)[0], locate(model, c.to.body)[0])
+            k = closing_cluster(model, c)
             while k is not None:
                 above.add(k)
                 k = model.clusters[k].parent
     return above
+
+
+def closing_cluster(model, c) -> int | None:
+    """The cluster in which the ends of a constraint between two bodies meet."""
+    return meeting(model, locate(model, c.frame.body)[0], locate(model, c.to.body)[0])
