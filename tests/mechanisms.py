@@ -6,6 +6,7 @@ Every loop is drawn closed at one random configuration, so that each mechanism c
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import grubler as gb
@@ -93,3 +94,13 @@ def mechanisms(draw) -> gb.Model:
         a, b = draw(st.permutations(draft.bodies))[:2]
         draft.loop(draw(st.sampled_from(list(ROWS))), a, b)
     return draft.builder.build(reference=draft.reference)
+
+
+@st.composite
+def mobile(draw):
+    """A mechanism that can move at all: two random loops may lock each other."""
+    try:
+        return draw(mechanisms())
+    except gb.ModelError as error:
+        assume("mobility 0" not in str(error))
+        raise

@@ -115,6 +115,7 @@ def broken(t, q, v):
 
 def interrupt(t, q, v):
     if t > 0.0195:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
         signal.raise_signal(signal.SIGINT)
     return np.zeros_like(v)
 """

@@ -66,7 +66,7 @@ def test_extensions_work(tmp_path, monkeypatch):
         KINDS.update(before)
     # code of a user may change between processes: it is not found by name in the disk cache
     assert fingerprint(space["cam"]) is None
-    assert _jacobian_error(space["BarrelCam"](axis=(0.0, 0.6, 0.8))) < 1e-7
+    assert _jacobian_error(space["BarrelCam"](axis=np.array([0.0, 0.6, 0.8]))) < 1e-7
 
 
 def _jacobian_error(joint, q=0.7, v=1.3, h=1e-6) -> float:

@@ -26,7 +26,6 @@ from .algorithms import (
     from_spanning as from_spanning,
     generalized_force as generalized_force,
     inverse_dynamics as inverse_dynamics,
-    inverse_osim as inverse_osim,
     kinematics as kinematics,
     mass_matrix as mass_matrix,
     spanning_map as spanning_map,
@@ -51,6 +50,7 @@ from .constrained import (
     Closure as Closure,
     Constraint as Constraint,
     constrained_forward_dynamics as constrained_forward_dynamics,
+    inverse_osim as inverse_osim,
     operators as operators,
     solve_osim as solve_osim,
 )

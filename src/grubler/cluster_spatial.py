@@ -68,6 +68,8 @@ class SpinAxis:
     def congruence(self, I):
         return np.outer(self.row, self.row) * I[0, 0]
 
+    rigid_congruence = congruence
+
     def sandwich(self, M, other):
         return self.forces_back(other.forces_back(M.T).T)
 

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 
 from . import compiler
-from .algorithms import EXACT_METHODS
 from .errors import InputError, unknown
 from .fingerprint import fingerprint
 from .gpu import GpuFunction
@@ -156,10 +155,12 @@ def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:
 
 def _cheapest(fn, model, inputs, parameters, shapes, options) -> str:
     """The exact method with the fewest operations on this robot."""
-    methods = EXACT_METHODS.get(fn)
+    methods = getattr(fn, "exact_methods", None)
     if methods is None:
-        known = ", ".join(f.__name__ for f in EXACT_METHODS)
-        raise InputError(f"method='auto' needs one of {known}, not {getattr(fn, '__name__', fn)!r}")
+        raise InputError(
+            f"method='auto' needs a function with several exact methods, such as forward_dynamics "
+            f"or inverse_osim, not {getattr(fn, '__name__', fn)!r}"
+        )
     counts = {}
     for method in methods:
         problem = _Problem(fn, model, inputs, parameters, shapes, {**options, "method": method})

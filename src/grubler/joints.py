@@ -32,7 +32,9 @@ from .spatial import (
     quaternion_log,
     quaternion_matrix,
     quaternion_product,
+    skew,
 )
+from .symbolic import cos_sin
 
 ZERO = np.zeros(3)
 
@@ -58,6 +60,11 @@ def perpendicular(axis: np.ndarray) -> np.ndarray:
     return np.stack([first, np.cross(axis, first)])
 
 
+def mass_at_origin(I: np.ndarray) -> np.ndarray:
+    """The part of an inertia that no rotation about the origin moves: the mass, put there."""
+    return np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * I[5, 5]
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint whose velocity is the derivative of its position (q in R^nq, nv = nq)."""
@@ -78,6 +85,11 @@ class Joint:
 
     def subspace(self, q):
         raise NotImplementedError
+
+    def unfelt(self, I: np.ndarray) -> np.ndarray:
+        """The part J of an inertia that the joint neither feels nor changes: J S = 0 and
+        X_J' J X_J = J wherever the joint stands. It may as well belong to the parent."""
+        return np.zeros((6, 6))
 
     def bias(self, q, v):
         return None
@@ -106,7 +118,7 @@ class Revolute(Joint):
         object.__setattr__(self, "axis", unit(self.axis))
 
     def transform(self, q):
-        c, s = np.cos(q[0]), np.sin(q[0])
+        c, s = cos_sin(q[0])
         along = np.flatnonzero(self.axis)
         if len(along) == 1:
             return Turn(int(along[0]), c, s, sign=float(self.axis[along[0]]))
@@ -118,6 +130,14 @@ class Revolute(Joint):
 
     def subspace(self, q):
         return self._S
+
+    def unfelt(self, I):
+        """Mass and first moment on the axis, and a moment of inertia equal across it."""
+        across = perpendicular(self.axis)[0]
+        first = self.axis @ np.array([I[2, 4], I[0, 5], I[1, 3]])
+        moment = (across @ I[:3, :3] @ across) * (np.eye(3) - np.outer(self.axis, self.axis))
+        shift = skew(first * self.axis)
+        return np.block([[moment, shift], [-shift, I[5, 5] * np.eye(3)]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +160,10 @@ class Prismatic(Revolute):
     def _S(self):
         return np.concatenate([ZERO, self.axis])[:, None]
 
+    def unfelt(self, I):
+        """All rotational inertia."""
+        return np.block([[I[:3, :3], np.zeros((3, 3))], [np.zeros((3, 6))]])
+
 
 @dataclass(frozen=True, eq=False)
 class Helical(Revolute):
@@ -155,6 +179,8 @@ class Helical(Revolute):
     @cached_property
     def _S(self):
         return np.concatenate([self.axis, self.pitch * self.axis])[:, None]
+
+    unfelt = Joint.unfelt
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +201,8 @@ class Cylindrical(Revolute):
             [[self.axis[:, None], np.zeros((3, 1))], [np.zeros((3, 1)), self.axis[:, None]]]
         )
 
+    unfelt = Joint.unfelt
+
 
 @dataclass(frozen=True, eq=False)
 class Universal(Joint):
@@ -193,15 +221,18 @@ class Universal(Joint):
             raise ModelError("the two axes of a universal joint are parallel: give two directions")
 
     def _second(self, q):
-        return axis_rotation(self.axis2, np.cos(q[1]), np.sin(q[1]))
+        return axis_rotation(self.axis2, *cos_sin(q[1]))
 
     def transform(self, q):
-        R = axis_rotation(self.axis, np.cos(q[0]), np.sin(q[0])) @ self._second(q)
+        R = axis_rotation(self.axis, *cos_sin(q[0])) @ self._second(q)
         return Transform(R.T, ZERO)
 
     def subspace(self, q):
         first = np.concatenate([self._second(q).T @ self.axis, ZERO])
         return np.stack([first, np.concatenate([self.axis2, ZERO])], axis=1)
+
+    def unfelt(self, I):
+        return mass_at_origin(I)
 
     def bias(self, q, v):
         moved = self._second(q).T @ self.axis
@@ -273,6 +304,9 @@ class Spherical(Joint):
 
     def subspace(self, q):
         return np.eye(6)[:, :3]
+
+    def unfelt(self, I):
+        return mass_at_origin(I)
 
     def derivative(self, q, v):
         return quaternion_product(q, np.concatenate([np.zeros(1), v[:3]])) * 0.5

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .linalg import symmetric
+from .symbolic import constant, is_symbolic
 
 
 def skew(p):
@@ -42,14 +43,18 @@ def cross_force(v, f):
     return np.concatenate([cross(w, f[:3]) + cross(l, f[3:]), cross(w, f[3:])])
 
 
+def rigid_parts(I):
+    """(Io, m, mc) of a rigid body's 6x6 inertia."""
+    return I[:3, :3], I[5, 5], np.stack([I[2, 4], I[0, 5], I[1, 3]])
+
+
 def net_force(I, v, a=None, spin=None):
     """I a + v x* (I v + [spin; 0]) for a rigid body's inertia (6), by the classical acceleration.
 
     With A = a_lin + w x v, force and moment are m A + dw x mc + w x (w x mc) and
     Io dw + w x (Io w + spin) + mc x A: a quarter fewer operations than the product and the cross.
     """
-    Io, m = I[:3, :3], I[5, 5]
-    mc = np.stack([I[2, 4], I[0, 5], I[1, 3]])
+    Io, m, mc = rigid_parts(I)
     w = v[:3]
     A = cross(w, v[3:])
     h = Io @ w
@@ -178,35 +183,64 @@ class Transform:
         """The transform into a frame placed with rotation R (frame to parent) at p."""
         return Transform(R.T, p)
 
+    def rotate(self, x):
+        """E x: a 3-vector, or columns of them, from A's axes to B's."""
+        return self.E @ x
+
+    def rotate_back(self, x):
+        """E' x: from B's axes to A's."""
+        return self.E.T @ x
+
     def motion(self, m):
         """X m for a motion vector."""
         w = m[:3]
-        return np.concatenate([self.E @ w, self.E @ (m[3:] - cross(self.r, w))])
+        return np.concatenate([self.rotate(w), self.rotate(m[3:] - cross(self.r, w))])
 
     def motions(self, M):
         """X M for columns of motion vectors."""
         W = M[:3]
-        return np.concatenate([self.E @ W, self.E @ (M[3:] - skew(self.r) @ W)])
+        return np.concatenate([self.rotate(W), self.rotate(M[3:] - skew(self.r) @ W)])
 
     def force_back(self, f):
         """X' f: a force from B's coordinates to A's."""
-        F = self.E.T @ f[3:]
-        return np.concatenate([self.E.T @ f[:3] + cross(self.r, F), F])
+        F = self.rotate_back(f[3:])
+        return np.concatenate([self.rotate_back(f[:3]) + cross(self.r, F), F])
 
     def forces_back(self, F):
         """X' F for columns of force vectors."""
-        L = self.E.T @ F[3:]
-        return np.concatenate([self.E.T @ F[:3] + skew(self.r) @ L, L])
+        L = self.rotate_back(F[3:])
+        return np.concatenate([self.rotate_back(F[:3]) + skew(self.r) @ L, L])
 
     def congruence(self, I):
         """X' I X for a symmetric 6x6 inertia, upper triangle only: rotate, then shift."""
         E, rx = self.E, skew(self.r)
-        A = symmetric(E.T @ I[:3, :3] @ E)
-        B = E.T @ I[:3, 3:] @ E
-        C = symmetric(E.T @ I[3:, 3:] @ E)
+        turn = Turn.of(E)
+        if turn is not None:
+            I = turn.congruence(I)
+            A, B, C = I[:3, :3], I[:3, 3:], I[3:, 3:]
+        else:
+            A = symmetric(E.T @ I[:3, :3] @ E)
+            B = E.T @ I[:3, 3:] @ E
+            C = symmetric(E.T @ I[3:, 3:] @ E)
         shifted = B + rx @ C
         A = symmetric(A + rx @ B.T - shifted @ rx)
         return np.block([[A, shifted], [shifted.T, C]])
+
+    def rigid_congruence(self, I):
+        """X' I X for the inertia of a rigid body or composite: mass, first moment, Io alone."""
+        Io, m, h = rigid_parts(I)
+        rotated = self._rotated(Io)
+        h = self.rotate_back(h)
+        moved = h + m * self.r
+        rx = skew(self.r)
+        Io = symmetric(rotated - rx @ skew(h) - skew(moved) @ rx)
+        hx = skew(moved)
+        return np.block([[Io, hx], [-hx, m * np.eye(3)]])
+
+    def _rotated(self, A):
+        """E' A E, symmetric."""
+        turn = Turn.of(self.E)
+        return symmetric(self.E.T @ A @ self.E) if turn is None else turn._rotated(A)
 
     def sandwich(self, M, other: Transform):
         """X' M Y for a general 6x6 block between two bodies."""
@@ -242,11 +276,29 @@ class Turn(Transform):
             self, "turn", ((axis + 1) % 3, (axis + 2) % 3, axis, cosine, sign * sine)
         )
 
+    @staticmethod
+    def of(E) -> Turn | None:
+        """A matrix of numbers that turns about one coordinate axis, and is not trivial, as such."""
+        if isinstance(E, np.ndarray) and np.count_nonzero(E) == 5:
+            for k in range(3):
+                i, j = (k + 1) % 3, (k + 2) % 3
+                if E[k, k] == 1.0 and E[i, i] != 0.0:
+                    return Turn(k, E[i, i], E[i, j])
+        return None
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether the angle is not a number."""
+        return is_symbolic(self.turn[3])
+
     def congruence(self, I):
         A = self._rotate(I[:3, :3], symmetric=True)
         B = self._rotate(I[:3, 3:], symmetric=False)
         C = self._rotate(I[3:, 3:], symmetric=True)
         return np.block([[A, B], [B.T, C]])
+
+    def _rotated(self, A):
+        return self._rotate(A, symmetric=True)
 
     def _rotate(self, M, symmetric: bool):
         """E' M E."""
@@ -269,13 +321,49 @@ class Turn(Transform):
 
 
 class _TurnedAfter(Transform):
-    """A turn after a constant placement: inertias are turned first, then placed."""
+    """A turn after a constant placement: inertias are turned first, then placed.
+
+    Vectors too, where the placement turns about one axis; their product is dense.
+    """
 
     def __init__(self, turn: Turn, placement: Transform):
         product = turn @ placement
         super().__init__(product.E, product.r)
         object.__setattr__(self, "parts", (turn, placement))
+        object.__setattr__(self, "stages", np.count_nonzero(placement.E) <= 5)
+
+    def _rotated(self, A):
+        turn, placement = self.parts
+        return placement._rotated(turn._rotated(A))
+
+    def rotate(self, x):
+        turn, placement = self.parts
+        return turn.E @ (placement.E @ x) if self.stages else self.E @ x
+
+    def rotate_back(self, x):
+        turn, placement = self.parts
+        return placement.E.T @ (turn.E.T @ x) if self.stages else self.E.T @ x
 
     def congruence(self, I):
         turn, placement = self.parts
+        if turn.symbolic and not self.stages:
+            numbers = constant(I)
+            if numbers is not None:
+                return self._harmonics(numbers)
         return placement.congruence(turn.congruence(I))
+
+    def _harmonics(self, I: np.ndarray):
+        """X' I X of constant numbers: C0 + C1 cos + C2 sin + C3 cos² + C4 cos sin."""
+        turn, placement = self.parts
+        *_, axis, c, s = turn.turn
+        angles = 2 * np.pi * np.arange(5) / 5
+        samples = [
+            placement.congruence(Turn(axis, np.cos(x), np.sin(x)).congruence(I)) for x in angles
+        ]
+        C, S = np.cos(angles), np.sin(angles)
+        terms = np.linalg.solve(
+            np.stack([np.ones(5), C, S, C * C, C * S], axis=1), np.stack(samples).reshape(5, 36)
+        )
+        terms = np.where(np.abs(terms) < 1e-15 * np.abs(I).max(), 0.0, terms)
+        C0, C1, C2, C3, C4 = terms.reshape(5, 6, 6)
+        return symmetric(C0 + c * C1 + s * C2 + (c * c) * C3 + (c * s) * C4)

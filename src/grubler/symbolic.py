@@ -7,6 +7,7 @@ made here they build an expression graph instead of numbers, which the compiler 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -33,6 +34,47 @@ def symbols(name: str, *shape: int):
 def is_symbolic(*arrays) -> bool:
     """Whether any of the arguments carries symbols."""
     return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
+
+
+def constant(x) -> np.ndarray | None:
+    """The numbers of an array in which no symbol is left, or None."""
+    if not is_symbolic(x):
+        return np.asarray(x)
+    matrix = casadi.densify(casadi.SX(x.to_casadi()))
+    if not matrix.is_constant():
+        return None
+    return np.array(casadi.DM(matrix), dtype=float).reshape(x.shape)
+
+
+# Angles made from a cosine and a sine, by the node of their expression (kept alive with them).
+_angles: OrderedDict[int, tuple] = OrderedDict()
+
+
+def angle_of(angle, cosine, sine):
+    """`angle`, whose cosine and sine are known: `cos_sin` gives them back without computing them.
+
+    A closed form finds directions; joints want their cosine and sine, and few want the angle.
+    """
+    if is_symbolic(angle):
+        node = casadi.SX(angle.to_casadi())
+        _angles[node.element_hash()] = (node, cosine, sine)
+        if len(_angles) > 4096:
+            _angles.popitem(last=False)
+    return angle
+
+
+def cos_sin(angle, offset: float = 0.0):
+    """The cosine and the sine of an angle, or of one that is `offset` further."""
+    known = None
+    if is_symbolic(angle):
+        known = _angles.get(casadi.SX(angle.to_casadi()).element_hash())
+    if known is None:
+        angle = angle + offset if offset else angle
+        return np.cos(angle), np.sin(angle)
+    _, c, s = known
+    if not offset:
+        return c, s
+    return c * np.cos(offset) - s * np.sin(offset), s * np.cos(offset) + c * np.sin(offset)
 
 
 def to_sx(x) -> casadi.SX:

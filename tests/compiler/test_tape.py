@@ -174,3 +174,15 @@ def test_any_number_of_lanes(lanes):
     Q, V, T = (rng.normal(size=(37, n)) for n in (nq, nv, nv))
     expected = np.stack([fn(*x) for x in zip(Q, V, T)])
     np.testing.assert_allclose(f(Q, V, T), expected, rtol=1e-9)
+
+
+def test_angles_a_constant_apart_share_sine_and_cosine():
+    def fn(x):
+        return np.stack([np.sin(x[0]), np.cos(x[0]), np.sin(x[0] + 0.3), np.cos(1.2 + x[0])])
+
+    tape = simplify(gc.trace(fn, [1]))
+    assert count(tape).trigonometric == 2
+    for x in (0.0, -2.0, 40.0):
+        np.testing.assert_allclose(evaluate(tape, np.array([x]))[0], fn(np.array([x])), atol=4e-16)
+    alone = simplify(gc.trace(lambda x: np.stack([np.sin(x[0] + 0.3), np.sin(x[0])]), [1]))
+    assert count(alone).trigonometric == 2  # turning would need the cosine, too

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import CASES, LEGS, points, state, with_world_frame
+from cases import CASES, LEGS, points, smallest_lever, state, with_world_frame
 
 import grubler as gb
 from conftest import load, relative
@@ -71,9 +71,10 @@ def test_the_solution_is_gauss_principle(name):
             a = a + np.concatenate([np.zeros(3), np.cross(w[:3], w[3:])])
         soft = np.zeros(len(K)) if c.softness is None else c.softness * lam
         wanted = np.zeros(len(K)) if c.acceleration is None else np.asarray(c.acceleration)
-        assert np.abs(K @ a + soft - wanted).max() < 1e-8 * (1 + np.abs(found.a).max())
+        assert np.abs(K @ a + soft - wanted).max() < 1e-11 * (1 + np.abs(found.a).max())
     balance = gb.inverse_dynamics(model, q, v, found.a) - tau - force
-    assert np.abs(balance).max() < 1e-8 * (1 + np.abs(force).max())
+    due = 1e-13 / smallest_lever(model, constraints, q)
+    assert np.abs(balance).max() < due * (1 + np.abs(force).max())
 
 
 TRACED = ["arm7 H", "quadruped 4F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F",

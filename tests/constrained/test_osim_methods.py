@@ -70,3 +70,45 @@ def test_bad_calls():
         solve_osim(model, q, np.zeros(3), FEET)
     with pytest.raises(gb.InputError, match="did you mean 'pv_osim'"):
         gb.inverse_osim(model, q, FEET, method="pv_osin")
+
+
+def test_the_names_of_the_paper():
+    model = load("quadruped")
+    q = state(model, 3)[0]
+    expected = gb.inverse_osim(model, q, FEET)
+    for method in ("efpa", "projection", "pv_osim_fast"):
+        assert relative(gb.inverse_osim(model, q, FEET, method=method), expected) < 1e-12
+
+
+class TestSingular:
+    def test_frames_that_need_the_base_are_served(self):
+        """A foot held in six directions, the base itself: the branches alone cannot."""
+        model = load("quadruped")
+        q = state(model, 1)[0]
+        for frames in ([LEGS[0]], ["torso-contact-1"]):
+            expected = np.linalg.solve(gb.inverse_osim(model, q, frames), np.arange(6.0))
+            assert relative(solve_osim(model, q, np.arange(6.0), frames), expected) < 1e-9
+
+    def test_a_straight_leg_is_an_error_and_pv_osim_the_remedy(self):
+        model = load("quadruped")
+        q, b = model.neutral(), np.arange(1.0, 4.0)
+        frames = FEET[:1]
+        with pytest.raises(gb.InputError, match=r"HR_foot_contact.*method='pv_osim'"):
+            solve_osim(model, q, b, frames)
+        expected = np.linalg.solve(gb.inverse_osim(model, q, frames), b)
+        assert relative(solve_osim(model, q, b, frames, method="pv_osim"), expected) < 1e-9
+
+    @pytest.mark.parametrize("method", ["pv_osim_fast", "pv_osim", "kjr", "ltl_osim", "c_efpa"])
+    def test_dependent_rows_are_an_error(self, method):
+        model = load("quadruped")
+        with pytest.raises(gb.InputError, match="cannot be moved independently"):
+            solve_osim(model, state(model)[0], np.arange(24.0), LEGS, method=method)
+
+
+def test_auto_chooses_among_exact_methods():
+    model = load("quadruped")
+    q = state(model)[0]
+    code = gb.compile(gb.inverse_osim, model, frames=FEET, method="auto")
+    assert relative(code(q), gb.inverse_osim(model, q, FEET)) < 1e-11
+    with pytest.raises(gb.InputError, match="several exact methods"):
+        gb.compile(gb.energy, model, method="auto")

@@ -95,7 +95,15 @@ YAML = {
     "types": ("closed_loop: [[a, b]]\ntype: [3d, 6d]", "not one entry for each"),
     "type": ("closed_loop: [[a, b]]\ntype: [4d]", "neither 3d nor 6d"),
     "motor": ("closed_loop: []\nname_mot: [zz]", "no joint named 'zz'"),
-    "joint type": ("closed_loop: []\njoint_name: [j]\njoint_type: [UJOINT_XY]", "two revolute"),
+    "joint type": (
+        "closed_loop: []\njoint_name: [j]\njoint_type: [UJOINT_XX]",
+        "did you mean .UJOINT",
+    ),
+    "no joint type": ("closed_loop: []\njoint_name: [j]\njoint_type: [[1]]", "no joint_type"),
+    "half a joint": (
+        "closed_loop: []\njoint_name: [j]\njoint_type: [UJOINT_XY]\nname_mot: [j]",
+        "no joint named 'j'",
+    ),
     "parts": ("submechanisms: {a: 1}", "not a list of mappings"),
     "names": ("submechanisms: [{jointnames: 3}]", "not a list of names"),
     "joint": ("submechanisms: [{jointnames: [zz]}]", "no joint named 'zz'"),

@@ -99,6 +99,26 @@ def test_cycloid():
     assert np.allclose((y1 - y0) / h, v0, atol=1e-5) and np.allclose((v1 - v0) / h, a0, atol=1e-5)
 
 
+def test_closed_forms_need_fewer_operations(models):
+    """Figs. 7 and 9: analytic, hybrid, numeric in this order, even without their Newton steps."""
+    rows = study["operations"](models)
+    for cheaper, dearer in (("analytic", "hybrid"), ("hybrid", "numeric")):
+        assert all(x < y for x, y in zip(rows[cheaper], rows[dearer], strict=True))
+    assert rows["analytic"][0] == 0
+
+
+def test_closed_forms_need_fewer_operations_on_the_full_robot():
+    models = study["variants"](from_file(FILES / "full_urdf" / "submechanisms.yml"))
+    count = [gb.count_operations(gb.inverse_dynamics, m).total for m in models.values()]
+    assert count == sorted(count) and count[0] < 0.95 * count[2]
+
+
+def test_help(capsys):
+    with pytest.raises(SystemExit) as caught:
+        study["main"](["--help"])
+    assert caught.value.code == 0 and "submechanisms" not in capsys.readouterr().err
+
+
 def test_benchmark_runs():
     models = study["variants"](study["rh5_manus"]())
     times = study["benchmark"](models, count=64, functions=[study["closed_state"]])

@@ -7,7 +7,7 @@ import pytest
 
 import grubler as gb
 from conftest import ROBOTS, load
-from grubler.algorithms.first_pass import spinners
+from grubler.algorithms.reduction import spinners
 from grubler.parts import WORLD
 from grubler.viewer import palette, panel
 from grubler.viewer.outline import loop_ends, rotors
@@ -122,9 +122,9 @@ def test_colours_of_clusters_and_rotors(scene):
 @pytest.mark.parametrize("name", ["mini_cheetah", "mit_humanoid", "tello", "gt_chain"])
 def test_rotors_of_the_algorithms_are_drawn_as_rotors(name):
     model = load(name)
-    assert spinners(model) <= rotors(model)
+    assert spinners(model.bodies) <= rotors(model)
     shapes = {p.body: p.shape for p in Scene.of(model).parts if p.layer == "bodies"}
-    assert all(isinstance(shapes[i], Cylinder) for i in spinners(model))
+    assert all(isinstance(shapes[i], Cylinder) for i in spinners(model.bodies))
 
 
 def test_an_ellipsoid_has_the_inertia_of_its_body():
@@ -137,7 +137,7 @@ def test_an_ellipsoid_has_the_inertia_of_its_body():
 
 def test_a_rotor_has_the_inertia_of_its_body():
     model = load("mini_cheetah")
-    body = model.bodies[min(spinners(model))]
+    body = model.bodies[min(spinners(model.bodies))]
     disc = rotor_cylinder(body, 1e-9)
     assert body.mass * disc.radius**2 / 2 == pytest.approx(6.3e-5)
     assert body.mass * (3 * disc.radius**2 + disc.length**2) / 12 == pytest.approx(3.3e-5)

@@ -23,8 +23,8 @@ from .checks import (
     checked,
     checked_forces,
     checked_frame,
-    checked_frames,
     checked_result,
+    exact,
     from_spanning,
     pick,
     stacked_torques,
@@ -51,7 +51,7 @@ INVERSE = {
     "unconstrained": approximate.unconstrained_rnea,
 }
 MASS = {"c_crba": c_crba, "projected": _projection.projected_mass_matrix}
-OSIM = {
+OSIM = {  # more of them, and the function, in grubler.constrained
     "c_efpa": c_efpa,
     "projected": _projection.projected_efpa,
     "approximate": approximate.approximate_efpa,
@@ -69,6 +69,7 @@ def assemble(model, q, *, hold: bool = True):
     return _assemble(model, q, hold=hold)
 
 
+@exact("c_aba", "mass_matrix", "projection")
 def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
     """The acceleration a (nv,) under generalized force tau in state (q, v).
 
@@ -81,9 +82,10 @@ def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
     f_ext = checked_forces(model, f_ext)
     with np.errstate(divide="ignore", invalid="ignore"):
         a = pick("forward_dynamics", FORWARD, method)(model, q, v, tau, f_ext)
-    return checked_result(model, a, method)
+    return checked_result(model, a)
 
 
+@exact("c_rnea", "projected")
 def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v).
 
@@ -95,6 +97,7 @@ def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
     return method(model, q, v, a, checked_forces(model, f_ext))
 
 
+@exact("c_crba", "projected")
 def mass_matrix(model, q, *, method: str = "c_crba"):
     """The mass matrix M (nv, nv) in independent coordinates: M a + bias = tau."""
     return pick("mass_matrix", MASS, method)(model, checked(model, q=q))
@@ -103,17 +106,6 @@ def mass_matrix(model, q, *, method: str = "c_crba"):
 def bias_force(model, q, v, f_ext=None):
     """The generalized force at zero acceleration: Coriolis, centrifugal, gravity, minus f_ext."""
     return inverse_dynamics(model, q, v, np.zeros(model.nv), f_ext)
-
-
-def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
-    """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
-
-    Six rows a frame, [angular; linear] at the frame in its axes, in the order given; a pair
-    (name, rows) takes only some of them, (name, (3, 4, 5)) a point contact. Exact methods: "c_efpa"
-    (Cluster EFPA) and "projected"; for comparison: "approximate".
-    """
-    q = checked(model, q=q)
-    return pick("inverse_osim", OSIM, method)(model, q, checked_frames(model, frames))
 
 
 def kinematics(model, q, v=None, a=None) -> Kinematics:
@@ -165,16 +157,7 @@ def generalized_force(model, q, torques):
     return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))
 
 
-# What `compile(..., method="auto")` may choose from.
-EXACT_METHODS = {
-    forward_dynamics: ("c_aba", "mass_matrix", "projection"),
-    inverse_dynamics: ("c_rnea", "projected"),
-    mass_matrix: ("c_crba", "projected"),
-    inverse_osim: ("c_efpa", "projected"),
-}
-
 __all__ = [
-    "EXACT_METHODS",
     "Centroidal",
     "Energy",
     "Kinematics",
@@ -190,7 +173,6 @@ __all__ = [
     "from_spanning",
     "generalized_force",
     "inverse_dynamics",
-    "inverse_osim",
     "kinematics",
     "mass_matrix",
     "spanning_map",

@@ -24,7 +24,7 @@ from .first_pass import base_acceleration, first_pass, net_forces, parent_of
 
 def c_aba(model, q, v, tau, f_ext=None):
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or ())
+    states = first_pass(model, q, v, posed=f_ext or (), points=True)
     IA = [block_diagonal(state.I) for state in states]  # line 20
     pA = net_forces(model, states, f_ext)  # line 21
     U, D, u, W = {}, {}, {}, {}
@@ -50,10 +50,19 @@ def c_aba(model, q, v, tau, f_ext=None):
         k = state.cluster.index
         a_parent = parent_of(acc, state.cluster, base_acceleration(model))
         a = state.X.motion(a_parent) + state.c  # line 40
-        known = W[k].T @ a_parent if k in W else U[k].T @ a
-        out.append(D[k].solve(u[k] - known))  # (52)
+        if free(state):  # U = D: (52) without the product
+            out.append(D[k].solve(u[k]) - a)
+        else:
+            known = W[k].T @ a_parent if k in W else U[k].T @ a
+            out.append(D[k].solve(u[k] - known))  # (52)
         acc.append(a + state.S @ out[-1])  # line 42
     return np.concatenate(out)
+
+
+def free(state) -> bool:
+    """Whether the cluster is one body whose joint allows everything, S = 1."""
+    S = state.S
+    return state.R is None and isinstance(S, np.ndarray) and np.array_equal(S, np.eye(6))
 
 
 def joint_inertia(state, U):

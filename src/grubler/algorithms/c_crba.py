@@ -62,5 +62,5 @@ def composite_inertias(model, states):
         outputs = model.clusters[k.parent].bodies
         for i, body in enumerate(k.bodies):
             up = outputs[k.output[i]]
-            IC[up] = IC[up] + state.X.blocks[i].congruence(IC[body])
+            IC[up] = IC[up] + state.X.blocks[i].rigid_congruence(IC[body])
     return IC

@@ -1,33 +1,104 @@
 """C-RNEA: inverse dynamics by the cluster-based recursive Newton-Euler algorithm (Sec. VI).
 
-| code | paper      | meaning                                  | shape |
-|------|------------|------------------------------------------|-------|
-| a    | a_k        | stacked body accelerations (33)          | (6l,) |
-| f    | f_k^J      | force across the cluster joint (35)      | (6l,) |
+| code | paper      | meaning                                               | shape  |
+|------|------------|-------------------------------------------------------|--------|
+| G, g | G_k, g_k   | spanning velocities and accelerations of a cluster (7) |        |
+| w, dw| v_k, a_k   | angular velocity and acceleration of a body (33)      | (3,)   |
+| A    | a_k        | acceleration of the body's origin, with -gravity (33) | (3,)   |
+| f    | f_k^J      | force across the body's tree joint (35)               | (6,)   |
+
+The motion subspace of a cluster is S_k = (remap)(tree joints) G_k (20), (24). None of the three is
+multiplied out: the remap is the recursion from each body to its parent inside the cluster, and
+S_k' f_k (31) the same recursion backwards.
+
+Accelerations are those of points, not spatial ones: with U = [dw x] + [w x][w x] the origin of a
+child at r has A + U r, the force on a body is m A + U mc, and no linear velocity is needed (Luh,
+Walker and Paul; a quarter fewer operations).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from .first_pass import base_acceleration, first_pass, net_forces, parent_of
+from ..parts import WORLD
+from ..spatial import Transform, cross, rigid_parts, skew
+from .reduction import reduced, spin_row
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A body's transform from its parent, its joint's S, and w, dw, A, U as above."""
+
+    X: Transform | None
+    S: np.ndarray | None
+    w: np.ndarray
+    dw: np.ndarray
+    A: np.ndarray
+    U: np.ndarray
 
 
 def c_rnea(model, q, v, a, f_ext=None):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or ())
-    acc = []
-    for state in states:
-        k = state.cluster
-        up = parent_of(acc, k, base_acceleration(model))
-        acc.append(state.X.motion(up) + state.c + state.S @ a[k.v])  # (33)
-    f = net_forces(model, states, f_ext, acc)  # (34)
-    tau = [None] * len(states)
-    for state in reversed(states):
-        k = state.cluster
-        tau[k.index] = state.S.T @ f[k.index]  # (31)
-        if state.R is not None:
-            tau[k.index] = tau[k.index] + state.R @ a[k.v] + state.r
-        if k.parent is not None:
-            f[k.parent] = f[k.parent] + state.X.force_back(f[k.index])  # (35)
+    robot = reduced(model, frozenset(f_ext or ()))
+    I = robot.I
+    moving = {WORLD: Moving(None, None, np.zeros(3), np.zeros(3), -model.gravity, np.zeros((3, 3)))}
+    f, spin, joints = {}, {}, {}
+    for k in model.clusters:
+        positions = k.embedding.positions(q[k.q])
+        G, rates, drifts = k.embedding.velocity_map(positions, v[k.v])
+        for i in k.bodies:
+            body, Gi = robot.bodies[i], G[k.embedding.columns[i]]
+            up, acceleration = moving[body.parent], Gi @ a[k.v] + drifts[i]
+            joints[i] = Gi, acceleration
+            if i in robot.spinning:
+                row, J = spin_row(body), I[i][0, 0]
+                f[i] = J * (row @ up.dw + acceleration[0])
+                h = row * (J * (row @ up.w + rates[i][0]))
+                spin[body.parent] = spin[body.parent] + h if body.parent in spin else h
+            else:
+                moving[i] = move(body.joint, up, positions[i], rates[i], acceleration)
+    for i in moving.keys() - {WORLD}:
+        f[i] = net_force(I[i], moving[i], spin.get(i))
+        f[i] = f[i] - f_ext[i] if f_ext and i in f_ext else f[i]
+    return joint_forces(model.clusters, robot.bodies, moving, f, joints)
+
+
+def move(joint, up: Moving, q, rate, acceleration) -> Moving:
+    """The motion of a body from its parent's (33)."""
+    X, S, bias = joint.transform(q), joint.motion.subspace(q), joint.motion.bias(q, rate)
+    vJ, aJ = S @ rate, S @ acceleration
+    aJ = aJ if bias is None else aJ + bias
+    w = X.rotate(up.w) + vJ[:3]
+    dw = X.rotate(up.dw) + aJ[:3] + cross(w, vJ[:3])
+    A = X.rotate(up.A + up.U @ X.r) + aJ[3:] + cross(2.0 * w - vJ[:3], vJ[3:])
+    return Moving(X, S, w, dw, A, skew(dw) + skew(w) @ skew(w))
+
+
+def net_force(I, body: Moving, spin):
+    """Rate of change of a body's momentum (34), with that of the rotors it carries."""
+    Io, m, mc = rigid_parts(I)
+    h = Io @ body.w if spin is None else Io @ body.w + spin
+    moment = Io @ body.dw + cross(body.w, h) + cross(mc, body.A)
+    return np.concatenate([moment, m * body.A + body.U @ mc])
+
+
+def joint_forces(clusters, bodies, moving, f, joints):
+    """Forces collected towards the world (35), and what each cluster's joint feels of them (31)."""
+    tau = [None] * len(clusters)
+    for k in reversed(clusters):
+        for i in reversed(k.bodies):
+            body, (G, acceleration) = bodies[i], joints[i]
+            if i in moving:
+                felt, back = moving[i].S.T @ f[i], moving[i].X.force_back(f[i])
+            else:
+                felt = np.stack([f[i]])
+                back = np.concatenate([spin_row(body) * f[i], np.zeros(3)])
+            if body.joint.armature:
+                felt = felt + body.joint.armature * acceleration
+            felt = G.T @ felt
+            tau[k.index] = felt if tau[k.index] is None else tau[k.index] + felt
+            if body.parent != WORLD:
+                f[body.parent] = f[body.parent] + back
     return np.concatenate(tau)

@@ -97,6 +97,16 @@ def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
     return out
 
 
+def exact(*methods: str):
+    """Mark a public function with what `compile(..., method="auto")` may choose from."""
+
+    def mark(fn):
+        fn.exact_methods = methods
+        return fn
+
+    return mark
+
+
 def pick(what: str, methods: Mapping, method: str):
     """The function of a method's name."""
     if method not in methods:
@@ -104,14 +114,9 @@ def pick(what: str, methods: Mapping, method: str):
     return methods[method]
 
 
-def checked_result(model: Model, a, method: str):
+def checked_result(model: Model, a):
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
-        if method == "lagrange":
-            raise ModelError(
-                f"the spanning mass matrix of '{model.name}' is singular, as with massless bodies "
-                "inside loops: method='lagrange' needs its inverse, use 'c_aba' or 'projection'"
-            )
         name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0])]
         raise ModelError(
             f"the mass matrix of '{model.name}' is singular: coordinate '{name}' or one above it "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
 from ..linalg import symmetric
 from ..model import Model
-from ..spatial import cross_motion, net_force
+from ..spatial import Transform, cross, cross_motion, net_force, skew
+from .reduction import Reduced, as_described, reduced, spin_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,58 +43,55 @@ class ClusterState:
     I: list
     R: np.ndarray | None
     r: np.ndarray | None
-    spinning: frozenset[int]
+    robot: Reduced
+    points: bool
+
+    @property
+    def spinning(self) -> frozenset[int]:
+        return self.robot.spinning
 
     def split(self, x) -> list:
         """A stacked quantity of this cluster by body."""
         return split(x, self.X.sizes)
 
 
-@lru_cache(maxsize=256)
-def spinners(model: Model) -> frozenset[int]:
-    """Leaf bodies symmetric about their joint axis: every rotor."""
-    parents = {body.parent for body in model.bodies}
-    return frozenset(
-        body.index
-        for body in model.bodies
-        if body.index not in parents and body.parent >= 0 and body.symmetric_about_joint
-    )
-
-
-@lru_cache(maxsize=256)
-def inertias(model: Model, spinning: frozenset[int]) -> list:
-    """The inertia of each body: with all of a rotor it carries but the spin; a rotor's is J."""
-    I = [body.spatial for body in model.bodies]
-    for i in spinning:
-        body = model.bodies[i]
-        axis = _axis(body)
-        J = axis @ (body.spatial @ axis)
-        rest = body.spatial - J * np.outer(axis, axis)
-        I[body.parent] = I[body.parent] + body.joint.placement.congruence(rest)
-        I[i] = np.stack([np.stack([J])])
-    return I
-
-
-def _axis(body) -> np.ndarray:
-    """e, the row that takes a velocity's part about the joint axis."""
-    return np.concatenate([body.joint.motion.axis, np.zeros(3)])
-
-
-def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> list[ClusterState]:
+def first_pass(
+    model: Model, q, v=None, posed: Collection[int] | None = (), points: bool = False
+) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
     Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
-    spin would do: those on which a frame sits or a force acts.
+    spin would do: those on which a frame sits or a force acts. With None the inertias, too, are
+    each body's own. `points`: accelerations will be those of the bodies' origins (see `_bias`).
     """
-    spinning = frozenset() if posed is None else spinners(model) - frozenset(posed)
+    robot = as_described(model) if posed is None else reduced(model, frozenset(posed))
     states: list[ClusterState] = []
     for cluster in model.clusters:
         parent = None if cluster.parent is None else states[cluster.parent]
-        states.append(_cluster_joint(model, cluster, q, v, parent, spinning))
+        states.append(_cluster_joint(robot, cluster, q, v, parent, points))
     return states
 
 
-def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> ClusterState:
+def _bias(X: Transform, up, v, vJ, points: bool):
+    """The part of c that comes of motion (26).
+
+    Accelerations of points differ from spatial ones by w x v. Their bias takes the centripetal
+    w x (w x r) from the parent, and no linear velocity is left in it or in the net forces: those of
+    the bodies, in `v`, fall out of the traced code.
+    """
+    if not points:
+        return cross_motion(v, vJ)
+    w, wJ = v[:3], vJ[:3]
+    linear = X.rotate(centripetal(up[:3], X.r)) + cross(2.0 * w - wJ, vJ[3:])
+    return np.concatenate([cross(w, wJ), linear])
+
+
+def centripetal(w, r):
+    """w x (w x r), sharing the products of w with other r."""
+    return skew(w) @ skew(w) @ r
+
+
+def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, points: bool) -> ClusterState:
     embedding = cluster.embedding
     positions = embedding.positions(q[cluster.q])
     G, rates, drifts = embedding.velocity_map(positions, None if v is None else v[cluster.v])
@@ -103,10 +100,10 @@ def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> Cl
         carried_v = [np.zeros(6)] if parent is None else parent.split(parent.v)
     blocks, S, vs, cs = [], [], [], []
     for i, index in enumerate(cluster.bodies):
-        joint = model.bodies[index].joint
+        joint = robot.bodies[index].joint
         inside = cluster.inner[i]
-        if index in spinning:
-            X = SpinAxis(_axis(model.bodies[index])) @ joint.placement
+        if index in robot.spinning:
+            X = SpinAxis(np.concatenate([spin_row(robot.bodies[index]), np.zeros(3)]))
             Si = np.eye(1)
         else:
             X, Si = joint.transform(positions[index]), joint.motion.subspace(positions[index])
@@ -115,32 +112,32 @@ def _cluster_joint(model: Model, cluster: Cluster, q, v, parent, spinning) -> Cl
         S.append(rows if inside is None else X.motions(S[inside]) + rows)  # (24)
         if v is None:
             continue
-        vJ = Si @ rates[index]
-        vs.append(X.motion(carried_v[outputs[i]] if inside is None else vs[inside]) + vJ)
-        c = Si @ drifts[index]
-        if index not in spinning:
-            c = c + cross_motion(vs[i], vJ)  # (26)
+        vJ, c = Si @ rates[index], Si @ drifts[index]
+        up = carried_v[outputs[i]] if inside is None else vs[inside]
+        vs.append(X.motion(up) + vJ)
+        if index not in robot.spinning:
+            c = c + _bias(X, up, vs[i], vJ, points)
             drift = joint.motion.bias(positions[index], rates[index])
             c = c if drift is None else c + drift
         cs.append(c if inside is None else X.motion(cs[inside]) + c)
-    I = inertias(model, spinning)
-    R, r = _armature(model, cluster, G, drifts)
+    R, r = _armature(robot, cluster, G, drifts)
     return ClusterState(
         cluster,
         ClusterTransform(tuple(blocks), outputs, (6,) if parent is None else parent.X.sizes),
         np.concatenate(S),
         np.concatenate(vs) if vs else None,
         np.concatenate(cs) if cs else None,
-        [I[index] for index in cluster.bodies],
+        [robot.I[index] for index in cluster.bodies],
         R,
         r,
-        spinning,
+        robot,
+        points,
     )
 
 
-def _armature(model: Model, cluster: Cluster, G, drifts):
+def _armature(robot: Reduced, cluster: Cluster, G, drifts):
     """Gᵀ R G and Gᵀ R g for the armature R of the cluster's tree joints; None without any."""
-    joints = [model.bodies[i].joint for i in cluster.bodies]
+    joints = [robot.bodies[i].joint for i in cluster.bodies]
     if not any(joint.armature for joint in joints):
         return None, None
     weights = np.concatenate([np.full(joint.nv, joint.armature) for joint in joints])
@@ -174,9 +171,8 @@ def net_forces(model: Model, states: list[ClusterState], f_ext, acc=None) -> lis
     for state in states:
         for body, I, v in zip(state.cluster.bodies, state.I, state.split(state.v), strict=True):
             if body in state.spinning:
-                rotor = model.bodies[body]
-                row = (SpinAxis(_axis(rotor)) @ rotor.joint.placement).row
-                h = row[:3] * (I[0, 0] * v[0])
+                rotor = state.robot.bodies[body]
+                h = spin_row(rotor) * (I[0, 0] * v[0])
                 spin[rotor.parent] = spin[rotor.parent] + h if rotor.parent in spin else h
     forces = []
     for state in states:
@@ -189,6 +185,7 @@ def net_forces(model: Model, states: list[ClusterState], f_ext, acc=None) -> lis
             if body in state.spinning:
                 parts.append(np.zeros(1) if a is None else I[0] * a)
                 continue
+            v = np.concatenate([v[:3], np.zeros(3)]) if state.points else v
             f = net_force(I, v, a, spin.get(body))
             parts.append(f if f_ext is None or body not in f_ext else f - f_ext[body])
         forces.append(np.concatenate(parts))

@@ -22,11 +22,15 @@ from .tape import Loop, Tape
 # Code generation is superlinear in the length of a basic block: cut the line.
 BLOCK = 512
 
+# An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
+EARLY = 6
+
 SCALAR = {"float64": "double", "float32": "float"}
 _SUFFIX = {"float64": "f64", "float32": "f32"}
 _BYTES = {"float64": 8, "float32": 4}
 
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_FUSED = ("fma", "fms", "fnma", "fnms")
 _INTRINSIC = {
     "sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil",
     "fmin": "minimum", "fmax": "maximum", "copysign": "copysign",
@@ -240,6 +244,27 @@ class _Line:
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
+    def steps_to(self, k: int) -> int:
+        """How many operations lead from the arguments to a value; beyond EARLY it is not known."""
+        op, *rest = self.tape.instructions[k]
+        if op in ("input", "const"):
+            return 0
+        if op not in _BINARY and op not in _FUSED:
+            return EARLY + 1
+        steps = 1
+        for a in rest:
+            steps += self.steps_to(a) if steps <= EARLY else 0
+        return steps
+
+    def early(self, k: int) -> str:
+        """A value of few steps, computed ahead of its place in the line."""
+        op, *rest = self.tape.instructions[k]
+        if op == "input":
+            return self.read(*rest)
+        if op == "const":
+            return self.e.number(rest[0])
+        return self._arithmetic(op, [self.early(a) for a in rest])
+
     def _trigonometric(self, op: str, k: int) -> str:
         tangent = op == "tan"
         if k in self.waiting and not tangent:
@@ -259,7 +284,7 @@ class _Line:
             return e.binary(_BINARY[op], *values)
         if op == "neg":
             return e.unary("fneg", *values)
-        if op in ("fma", "fms", "fnma", "fnms"):
+        if op in _FUSED:
             a, b, c = values
             if op in ("fnma", "fnms"):
                 a = e.unary("fneg", a)
@@ -338,13 +363,12 @@ def _unconverged(e: Emitter, loop: Loop, residual: list[str], k: str) -> str:
 
 
 def _angles_together(e: Emitter, line: _Line, width: int) -> None:
-    """Sine and cosine of all angles among the arguments, `width` at a time, ahead of the line.
+    """Sine and cosine of all angles known from the start, `width` at a time, ahead of the line.
 
     A single state leaves the vector registers empty: a dozen joints' angles go through them
     together. The results wait in memory, from where instructions read them as operands.
     """
-    instructions = line.tape.instructions
-    angles = [k for k in sorted(line.sines | line.cosines) if instructions[k][0] == "input"]
+    angles = [k for k in sorted(line.sines | line.cosines) if line.steps_to(k) <= EARLY]
     for first in range(0, len(angles), width):
         group = angles[first : first + width]
         if len(group) < 2:
@@ -352,7 +376,7 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
         vector = e.widened(width)
         x = f"{vector.type} zeroinitializer"
         for i, k in enumerate(group):
-            value = line.read(*instructions[k][1:])
+            value = line.early(k)
             x = f"{vector.type} " + e.define(f"insertelement {x}, {e.scalar} {value}, i64 {i}")
         pair = elementary.sine_cosine(vector, x.split(" ")[-1], True, True)
         memory = []

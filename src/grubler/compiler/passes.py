@@ -1,14 +1,16 @@
 """Passes over a tape: fewer operations, and an order that keeps few values alive.
 
     simplify     constants folded, equal subexpressions merged, signs gathered, where-patterns
-                 joined, one reciprocal instead of several divisions by the same value
+                 joined, one reciprocal instead of several divisions by the same value, one
+                 sine and cosine for angles a constant apart
     fuse         multiply-add as one instruction, where a product is only ever added
     reordered    (tape.py) dead code out
     schedule     (schedule.py) an order with short lives
 
 What changes rounding: x / c becomes x * (1/c) for a constant c, and x / y becomes x * (1/y) where
 y divides at least two values; both stay within 1.5 ulp of the quotient instead of 0.5. A fused
-multiply-add rounds once instead of twice. Nothing is reassociated.
+multiply-add rounds once instead of twice. The sine of x + c comes from sine and cosine of x where
+both are needed anyway. Nothing is reassociated.
 """
 
 from __future__ import annotations
@@ -36,16 +38,34 @@ def simplify(tape: Tape) -> Tape:
     instructions, results = _rebuild(tape.instructions, tape.results)
     divisors = Counter(ins[2] for ins in instructions if ins[0] == "div")
     shared = {divisor for divisor, number in divisors.items() if number > 1}
-    if shared:
-        instructions, results = _rebuild(instructions, results, shared)
+    further = _turned_angles(instructions)
+    if shared or further:
+        instructions, results = _rebuild(instructions, results, shared, further)
     return Tape(tape.inputs, tape.outputs, instructions, tuple(results), loops)
 
 
-def _rebuild(instructions, results, shared_divisors=frozenset()):
-    """The line built anew under the rules; a shared divisor is inverted once."""
+def _turned_angles(instructions) -> dict[int, tuple[int, float]]:
+    """Angles a constant further than one whose sine and cosine are there: (it, the constant)."""
+    sines, cosines = ({i[1] for i in instructions if i[0] == op} for op in ("sin", "cos"))
+    further = {}
+    for k in sines | cosines:
+        if instructions[k][0] == "add":
+            for x, c in (instructions[k][1:], instructions[k][:0:-1]):
+                if instructions[c][0] == "const" and x in sines & cosines:
+                    further[k] = (x, instructions[c][1])
+    return further
+
+
+def _rebuild(instructions, results, shared_divisors=frozenset(), further=None):
+    """The line built anew under the rules; a shared divisor is inverted once, and sine and cosine
+    are turned on where they are known of an angle nearby."""
     b = _Builder()
     new: list[int] = []
     for instruction in instructions:
+        if instruction[0] in ("sin", "cos") and further and instruction[1] in further:
+            angle, offset = further[instruction[1]]
+            new.append(b.turned(instruction[0], new[angle], offset))
+            continue
         values = [new[a] for a in operands(instruction)]
         if instruction[0] == "div" and instruction[2] in shared_divisors:
             reciprocal = b.make("div", b.constant(1.0), values[1])
@@ -107,6 +127,16 @@ class _Builder:
 
     def make(self, op: str, *arguments: int) -> int:
         return self.add((op, *arguments))
+
+    def turned(self, op: str, angle: int, offset: float) -> int:
+        """sin or cos of angle + offset from those of the angle."""
+        s, c = self.make("sin", angle), self.make("cos", angle)
+        first, second = (s, c) if op == "sin" else (c, s)
+        parts = (
+            self.make("mul", first, self.constant(math.cos(offset))),
+            self.make("mul", second, self.constant(math.sin(offset))),
+        )
+        return self.make("add" if op == "sin" else "sub", *parts)
 
 
 # Each rule returns the value to use instead, or None to keep the instruction.

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import EXACT_METHODS, OSIM, inverse_osim
+from ..algorithms import OSIM as CLUSTER_OSIM
 from ..algorithms.c_rnea import c_rnea
-from ..algorithms.checks import checked, checked_forces, checked_frames, pick
+from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
 from ..algorithms.first_pass import first_pass
 from ..errors import InputError
 from ..model import as_vector
@@ -39,6 +39,15 @@ METHODS = {
     "proximal": proximal,
     "kkt": kkt,
 }
+OSIM = {
+    **CLUSTER_OSIM,
+    "efpa": CLUSTER_OSIM["c_efpa"],
+    "projection": CLUSTER_OSIM["projected"],
+    "pv_osim": osim.pv_osim,
+    "pv_osim_fast": lambda model, q, frames: osim.pv_osim_fast(model, q, frames).inverse(),
+    "kjr": osim.kjr,
+    "ltl_osim": osim.ltl_osim,
+}
 SOFT = ("pv_soft", "ltl_soft")
 REGULAR = ("pv", "ltl")  # need independent rows
 RESOLVED = 1e-6  # residual, relative to the accelerations, at which rows count as satisfied
@@ -53,6 +62,7 @@ class Constrained(NamedTuple):
     residual: np.ndarray | None
 
 
+@exact("pv_early", "pv", "ltl")
 def constrained_forward_dynamics(
     model, q, v, tau, constraints, f_ext=None, desired=None, *, method: str = "pv_early", **options
 ) -> Constrained:
@@ -135,24 +145,47 @@ def operators(model, q) -> SpatialOperators:
     return SpatialOperators(model, checked(model, q=q))
 
 
+@exact("c_efpa", "projected", "pv_osim", "ltl_osim")
+def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
+    """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
+
+    Six rows a frame, [angular; linear] at the frame in its axes, in the order given; a pair
+    (name, rows) takes only some of them, (name, (3, 4, 5)) a point contact. Exact methods: "c_efpa"
+    or "efpa" (Cluster EFPA), "pv_osim", "pv_osim_fast", "kjr", "ltl_osim", and "projected" or
+    "projection"; for comparison: "approximate".
+    """
+    q = checked(model, q=q)
+    return pick("inverse_osim", OSIM, method)(model, q, checked_frames(model, frames))
+
+
 def solve_osim(model, q, b, frames, *, method: str = "pv_osim_fast"):
     """(J M⁻¹ Jᵀ)⁻¹ b: the forces at the frames that cause the acceleration b there.
 
     "pv_osim_fast" never forms the dense inverse inertia where the frames are on branches of a free
-    base; any method of `inverse_osim` serves otherwise. Frames as in `inverse_osim`.
+    base that can move them without it; any method of `inverse_osim` serves otherwise. Frames as in
+    `inverse_osim`. Where J M⁻¹ Jᵀ, or with "pv_osim_fast" a branch, is singular at q, an error
+    names the remedy (compiled code cannot raise one, and returns numbers that are not finite).
     """
-    q, frames = checked(model, q=q), checked_frames(model, frames)
+    q, frames = checked(model, q=q), tuple(checked_frames(model, frames))
     size = sum(len(rows) for _, rows in frames)
     b = b if is_symbolic(b) else as_vector("b", b, size)
-    if method == "pv_osim_fast":
-        return osim.pv_osim_fast(model, q, frames).solve(b)
-    return osim.dense_solve(pick("solve_osim", OSIM, method)(model, q, frames), b)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if method == "pv_osim_fast":
+            out = osim.pv_osim_fast(model, q, frames).solve(b)
+        else:
+            out = osim.dense_solve(pick("solve_osim", OSIM, method)(model, q, frames), b)
+    if not is_symbolic(out):
+        gap = osim.pv_osim(model, q, frames) @ out - b if np.all(np.isfinite(out)) else np.inf
+        if np.abs(gap).max() > RESOLVED * np.abs(b).max():
+            raise InputError(
+                f"the frames ({', '.join(frame.name for frame, _ in frames)}) cannot be moved "
+                f"independently at this q of '{model.name}': solve_osim with method '{method}' "
+                "needs the inverse of their inertia (of every branch's, for 'pv_osim_fast'); try "
+                "method='pv_osim', leave redundant rows out, or use "
+                "constrained_forward_dynamics with method='pv_early'"
+            )
+    return out
 
-
-# `inverse_osim` and method="auto" know the methods of this package once it is imported.
-OSIM.update(pv_osim=osim.pv_osim, kjr=osim.kjr, ltl_osim=osim.ltl_osim)
-EXACT_METHODS[inverse_osim] = ("c_efpa", "projected", "pv_osim", "ltl_osim")
-EXACT_METHODS[constrained_forward_dynamics] = ("pv_early", "pv", "ltl")
 
 __all__ = [
     "ClosedChain",
@@ -161,6 +194,7 @@ __all__ = [
     "Constraint",
     "SpatialOperators",
     "constrained_forward_dynamics",
+    "inverse_osim",
     "operators",
     "solve_osim",
 ]

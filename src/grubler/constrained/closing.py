@@ -15,33 +15,50 @@ import numpy as np
 from ..algorithms.first_pass import base_acceleration
 from .pv import Carried, free_base
 from .recursion import total
+from .reflection import TOLERANCE as STILL
 from .reflection import Row
-
-TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
+from .semidefinite import TOLERANCE, Semidefinite
 
 
 class Closing(Carried):
     """Blocks with ends in two clusters on their way to where these meet.
 
+    In the clusters of `late` none closes: they go on to the world.
     `multipliers` by block once known; `left` by cluster the rows that stay, as (source, rows).
     """
 
-    def __init__(self, model, rows, regular=False):
+    def __init__(self, model, rows, regular=False, late=()):
         super().__init__(rows)
         self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
-        self.home = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        homes = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        self.home = {b: None if k in late else k for b, k in homes.items()}
         self.sure = {b: regular or rows[b].R is not None for b in self.blocks}
+        self.regular = regular
+        self.moved: dict = {}  # by block that goes on to the world: |J|² of its rows
         self.multipliers: dict = {}
         self.left: dict = {}
         self._Y: dict = {}
         self._closed: dict = {}
 
+    def take(self, k, rows: list[Row]) -> int:
+        """Rows of cluster k as a block that is carried to the world; returns its number."""
+        b = len(self.m)
+        self.m.append(len(rows))
+        self.l.append(np.stack([row.l for row in rows]))
+        self._add(k, b, np.stack([row.K for row in rows]).T)
+        self.home[b] = None
+        self.sure[b] = self.regular and not any(row.spare for row in rows)
+        return b
+
     def cross(self, state, crossing, F) -> dict:
-        self._Y[state.cluster.index] = super().cross(state, crossing, F)
-        return self._Y[state.cluster.index]
+        Y = self._Y[state.cluster.index] = super().cross(state, crossing, F)
+        for b in Y:
+            if self.home[b] is None:
+                self.moved[b] = self.moved.get(b, 0.0) + (Y[b] * Y[b]).sum(axis=0)
+        return Y
 
     def drive(self, k):
         """The force of the carried blocks on the joint of cluster k, once they are known."""
@@ -50,8 +67,7 @@ class Closing(Carried):
 
     def resolve(self, state, S, y, e, g) -> dict:
         """Update the carried blocks for a coordinate eliminated by qdd = -(y a + e) + g f λ."""
-        here, n = self.at(state.cluster.index), state.S.shape[0]
-        S, y = S[:n], y[:n]
+        here = self.at(state.cluster.index)
         f = {b: F.T @ S for b, F in here.items()}
         for b in f:
             here[b] = here[b] - np.outer(y, f[b])
@@ -62,6 +78,18 @@ class Closing(Carried):
                     term = np.outer(f[a] * g, f[b])
                     self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
         return f
+
+    def enter(self, state) -> None:
+        """Blocks at a cluster as forces on its parent and on its joint."""
+        here = self.at(state.cluster.index)
+        for b, F in here.items():
+            self.l[b] = self.l[b] + F.T @ state.c
+            here[b] = np.concatenate([state.X.forces_back(F), state.S.T @ F])
+
+    def leave(self, state, n: int) -> None:
+        """The parent's part of what `enter` made."""
+        for b, F in self.at(state.cluster.index).items():
+            self._add(state.cluster.parent, b, F[:n])
 
     def pass_on(self, state) -> None:
         """Carry blocks to the parent, their coordinates being eliminated."""
@@ -100,11 +128,11 @@ class Closing(Carried):
         if not free_base(model):
             for b in closing:
                 self.l[b] = self.l[b] + here[b].T @ base_acceleration(model)
-        table = Pivots(self, closing, [], {b: np.zeros((self.m[b], 1)) for b in closing})
-        for i in range(table.closing):
-            table.eliminate(i, 0.0, 0.0)
-        found = table.solve(np.zeros(1), [], [0.0] * table.closing)
-        self.multipliers |= self.split(closing, np.stack(found))
+        alive = np.concatenate([self.moved[b] for b in closing]) > STILL**2
+        sure = all(self.sure[b] for b in closing)
+        system = Semidefinite(self.matrix(closing), 1.0 * alive, sure)
+        found = system.solve(-np.concatenate([self.l[b] for b in closing]))
+        self.multipliers |= self.split(closing, found)
 
     def open(self, k, a, slots) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""

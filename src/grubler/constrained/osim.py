@@ -12,12 +12,15 @@ C-EFPA is in grubler.algorithms.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.c_efpa import articulated
 from ..algorithms.first_pass import first_pass
 from ..linalg import LDL, symmetric
+from ..symbolic import is_symbolic
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .pv import Carried, free_base
@@ -63,7 +66,7 @@ class OsimSolve:
     """
 
     def __init__(self, carried: Carried, H):
-        self.carried = carried
+        self.carried, self.H = carried, H
         self.parts = []
         F = carried.at(0)
         for blocks in carried.components():
@@ -87,24 +90,33 @@ class OsimSolve:
             out |= self.carried.split(blocks, x - L.solve(K @ a))
         return np.concatenate([out[i] for i in every])
 
+    def inverse(self):
+        """Λ⁻¹ = L_b + K_b H_b⁻¹ K_b'."""
+        every, F = range(len(self.carried.m)), self.carried.at(0)
+        K = np.concatenate([F[i] for i in every], axis=1)
+        return symmetric(self.carried.matrix(every) + LDL(symmetric(self.H)).quadratic(K))
+
 
 class DenseSolve:
-    """The same face where the lemma does not apply: a fixed base."""
+    """The same face where the lemma does not apply: a fixed base, or frames that need the base."""
 
     def __init__(self, inverse_osim):
-        self.factor = LDL(inverse_osim)
+        self.matrix = inverse_osim
 
     def solve(self, b):
-        return self.factor.solve(b)
+        return dense_solve(self.matrix, b)
+
+    def inverse(self):
+        return self.matrix
 
 
 def pv_osim_fast(model, q, frames):
     """PV-OSIM-fast (Sec. VII-B): an object whose `solve(b)` gives Λ b.
 
-    Needs frames that the branches can move without the base (L_b invertible); on a fixed base it
-    factorizes the matrix of PV-OSIM.
+    Needs frames that the branches can move without the base (L_b invertible); where they cannot at
+    any posture, and on a fixed base, it factorizes the matrix of PV-OSIM.
     """
-    if not free_base(model):
+    if not free_base(model) or not moved_by_branches(model, tuple(frames)):
         return DenseSolve(pv_osim(model, q, frames))
     states = posed_states(model, q, frames)
     carried = Carried(frame_rows(model, states, frames))
@@ -113,6 +125,19 @@ def pv_osim_fast(model, q, frames):
         k = state.cluster.index
         carried.cross(state, _crossing(state, U[k], D[k]), carried.at(k))
     return OsimSolve(carried, U[0])  # the free joint's S is 1: U = H_b
+
+
+@lru_cache(maxsize=256)
+def moved_by_branches(model, frames) -> bool:
+    """Whether the branches alone move the frames every way, at some posture."""
+    if is_symbolic(*[x for loop in model.loops for x in getattr(loop, "ratios", ())]):
+        return True
+    for seed in range(3):
+        states = posed_states(model, model.random_state(seed)[0], frames)
+        J = jacobian_and_drift(model, states, frame_rows(model, states, frames))[0][:, 6:]
+        if np.linalg.matrix_rank(J, tol=1e-6 * max(np.linalg.norm(J), 1e-30)) == J.shape[0]:
+            return True
+    return False
 
 
 def kjr(model, q, frames):

@@ -10,7 +10,7 @@ from ..algorithms.c_aba import joint_inertia, without_joint
 from ..algorithms.first_pass import first_pass, net_forces
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .rows import constraint_rows, independent_rows, posed
+from .rows import in_body_axes, independent_rows, posed
 
 
 class Crossing(NamedTuple):
@@ -31,10 +31,10 @@ class Crossing(NamedTuple):
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
-    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())])
+    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())], points=True)
     H = [block_diagonal(state.I) for state in states]
     p = net_forces(model, states, f_ext)
-    rows = constraint_rows(model, states, constraints, desired)
+    rows = in_body_axes(model, states, constraints, desired)
     return states, H, p, independent_rows(model, rows, constraints)
 
 

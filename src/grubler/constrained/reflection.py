@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..symbolic import is_symbolic
+
 TOLERANCE = 1e-6  # |ks| below this counts as zero: the joint does not move the constraint
 SURE, GUARD, NONE = "sure", "guard", "none"
 
@@ -63,7 +65,7 @@ class Reflection:
             x.insert(self.swap, 0.0)
             x[self.swap] = np.where(self.ok, x[p], 0.0)
             x[p] = np.where(self.ok, resolved, x[p])
-        if n == 1:
+        if isinstance(self.beta, float) and self.beta == 0.0:
             return x
         w = self.ks[p] + self.root
         others = [i for i in range(n) if i != p]
@@ -81,7 +83,7 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
     n = len(rows)
     ks = [row.K @ S for row in rows]
     spare = [i for i in range(n) if rows[i].spare]
-    pivot = next((i for i in range(n) if i not in spare), 0)
+    pivot = _pivot(ks, [i for i in range(n) if i not in spare])
     swap = None
     if not sure and len(spare) >= spares and pivot not in spare and spare:
         swap = spare[0]
@@ -95,8 +97,9 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
     if axis is not None:  # y S = 1 and K̂ S = 0, known without computing
         hit[axis] = 0.0
         y = y * hit + (1.0 - hit) / S[axis]
-    if n == 1:
-        root, beta, moved = -ks[0], 0.0, {}
+    alone = all(not is_symbolic(k) and k == 0.0 for i, k in enumerate(ks) if i != pivot)
+    if alone:  # no reflection, and a sign less
+        root, beta, moved = -ks[pivot], 0.0, {i: rows[i] for i in range(n) if i != pivot}
         root = root if sure else np.where(ok, root, 1.0)
     else:
         root = np.sqrt(safe) * np.where(ks[pivot] < 0.0, -1.0, 1.0)
@@ -112,6 +115,16 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
         }
     kept = _kept(rows, moved, pivot, swap, ok, hit)
     return Reflection(ok, y, e, ks, root, beta, kept, pivot, swap)
+
+
+def _pivot(ks, candidates) -> int:
+    """Any row will do; numbers known before show which one leaves most of the others alone."""
+    if not candidates:
+        return 0
+    known = [i for i in candidates if not is_symbolic(ks[i])]
+    if len(known) == len(candidates):
+        return max(candidates, key=lambda i: abs(ks[i]))
+    return candidates[0]
 
 
 def fewer(rows: list[Row]) -> tuple[list[Row], list[Reflection]]:

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..algorithms.c_aba import joint_inertia
 from ..linalg import symmetric
+from ..spatial import skew
+from ..symbolic import is_symbolic
 from .recursion import total
 from .reflection import NONE, SURE, Reflection, Row, fewer, reflect, unfold
 
@@ -41,19 +44,19 @@ class Coordinate:
 class Resolved:
     """A cluster whose coordinates are eliminated, and the rows that pass on to its parent."""
 
+    space: Own | Joined
     coordinates: list[Coordinate]
     rows: list[Row]
     folded: list[Reflection]
 
-    def roll_out(self, a, slots, multipliers):
+    def roll_out(self, state, a_parent, slots, multipliers):
         """(qdd (nv,), stacked acceleration, multipliers of the rows as they came).
 
-        `a` is the acceleration without the joint's own, `slots` the multipliers of the rows passed
-        on, `multipliers` those of carried blocks.
+        `slots` are the multipliers of the rows passed on, `multipliers` those of carried blocks.
         """
-        out, n = [None] * len(self.coordinates), len(a)
-        if len(self.coordinates[0].S) > n:
-            a = np.concatenate([a, np.zeros(len(out))])
+        out = [None] * len(self.coordinates)
+        a = self.space.unmoved(a_parent)
+        slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
             push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
@@ -62,25 +65,141 @@ class Resolved:
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
                 slots = c.reflection.multipliers(-force / c.reflection.root, slots)  # (62)
-        return np.stack(out), a[:n], unfold(self.folded, slots) if self.folded else slots
+        qdd = np.stack(out)
+        slots = unfold(self.folded, slots) if self.folded else slots
+        return qdd, self.space.moved(a, a_parent, qdd), slots
 
 
-def resolve(state, H, p, tau, rows, carried, kinds, spares):
+class Own:
+    """The stacked acceleration of the cluster's bodies: for a single body.
+
+    Its joint's axes are coordinate axes, as a rule: H S = 0 afterwards is then known.
+    """
+
+    def __init__(self, state, joint):
+        self.state, self.axes, self.joint, self.turn = state, state.S, joint, None
+
+    def enter(self, H, p, tau, rows, carried):
+        return H, p, tau, rows
+
+    def leave(self, H, p, rows, outer, left, carried):
+        """H, p and rows seen from the parent; `outer` are the pairs y, z still to subtract."""
+        X, c = self.state.X, self.state.c
+        rows = [Row(row.K, row.l + row.K @ c, row.spare) for row in rows]
+        if rows and self.state.cluster.parent is not None:
+            rows = self._seen_from_parent(rows)
+        carried.pass_on(self.state)
+        if self.state.cluster.parent is None:
+            return None, None, rows
+        for y, z in outer:
+            H = H - np.outer(y, z) - np.outer(z, y)
+        H = symmetric(H) * np.outer(left, left)
+        return X.congruence(H), X.force_back(p + H @ c), rows
+
+    def _seen_from_parent(self, rows):
+        K, X = np.stack([row.K for row in rows]), self.state.X
+        self.turn = turned_with(K, X.blocks[0].E, self.joint)
+        if self.turn is None:
+            K = X.forces_back(K.T).T
+            return [Row(K[i], row.l, row.spare) for i, row in enumerate(rows)]
+        K = self.joint.placement.forces_back(K.T).T
+        l = self.turn.T @ np.stack([row.l for row in rows])
+        return [Row(K[i], l[i], row.spare) for i, row in enumerate(rows)]
+
+    def unmoved(self, a_parent):
+        return self.state.X.motion(a_parent) + self.state.c
+
+    def moved(self, a, a_parent, qdd):
+        return a
+
+
+class Joined:
+    """The parent's acceleration and the joint's own, [a_λ; qdd]: for clusters of several bodies.
+
+    As in C-ABA across several bodies: fewer numbers than their stacked acceleration, which drops
+    out where nothing hangs on them. Armature is inertia that feels qdd alone.
+    """
+
+    turn = None
+
+    def __init__(self, state):
+        self.state = state
+        self.n, nv = sum(state.X.parent_sizes), state.S.shape[1]
+        self.axes = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
+
+    def enter(self, H, p, tau, rows, carried):
+        S, X, c = self.state.S, self.state.X, self.state.c
+        U = H @ S
+        W, D = X.forces_back(U), symmetric(joint_inertia(self.state, U))
+        p = p + H @ c
+        r = S.T @ p if self.state.r is None else S.T @ p + self.state.r
+        carried.enter(self.state)
+        if rows:
+            F = np.stack([row.K for row in rows]).T
+            K = np.concatenate([X.forces_back(F), S.T @ F]).T
+            rows = [Row(K[i], row.l + row.K @ c, row.spare) for i, row in enumerate(rows)]
+        H = np.block([[X.congruence(H), W], [W.T, D]])
+        return H, np.concatenate([X.force_back(p), r]), tau, rows
+
+    def leave(self, H, p, rows, outer, left, carried):
+        n = self.n
+        rows = [Row(row.K[:n], row.l, row.spare) for row in rows]
+        carried.leave(self.state, n)
+        if self.state.cluster.parent is None:
+            return None, None, rows
+        H = H[:n, :n]
+        for y, z in outer:
+            H = H - np.outer(y[:n], z[:n]) - np.outer(z[:n], y[:n])
+        return symmetric(H), p[:n], rows
+
+    def unmoved(self, a_parent):
+        return np.concatenate([a_parent, np.zeros(self.axes.shape[1])])
+
+    def moved(self, a, a_parent, qdd):
+        return self.state.X.motion(a_parent) + self.state.c + self.state.S @ qdd
+
+
+def turned_with(K, E, joint):
+    """Q orthogonal with K X(q) = Q(q) K X(0), if the rows turn with a revolute joint; or None.
+
+    Rows known as numbers, such as those of a hand on the axis of its wrist: in the axes of the
+    parent they stay numbers. K Z = W K with Z the joint's turning and W skew gives
+    Q = 1 + sin W + (1 - cos) W².
+    """
+    if is_symbolic(K) or joint.kind not in ("revolute", "continuous"):
+        return None
+    axis = np.flatnonzero(joint.motion.axis)
+    if len(axis) != 1 or is_symbolic(joint.placement.E, joint.placement.r):
+        return None
+    Z = np.kron(np.eye(2), -skew(joint.motion.axis))
+    W = K @ Z @ np.linalg.pinv(K)
+    if np.abs(K @ Z - W @ K).max() > 1e-12 or np.abs(W + W.T).max() > 1e-12:
+        return None
+    W = np.where(np.abs(W) < 1e-12, 0.0, 0.5 * (W - W.T))
+    R = E @ joint.placement.E.T  # exp(-q axis×)
+    i, j = (axis[0] + 1) % 3, (axis[0] + 2) % 3
+    cosine, sine = R[i, i], R[i, j] * joint.motion.axis[axis[0]]
+    return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
+
+
+def resolve(state, joint, H, p, tau, rows, carried, kinds, spares):
     """Eliminate a joint's coordinates; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `kinds` says of
     each coordinate what is known of K S, `spares` how many slots there are for rows that a singular
     posture leaves.
     """
+    single = len(state.cluster.bodies) == 1 and state.R is None
+    space = Own(state, joint) if single else Joined(state)
     done: list[Coordinate] = []
     folded: list[Reflection] = []
-    if len(rows) > state.S.shape[0] and state.cluster.parent is not None:
+    H, p, tau, rows = space.enter(H, p, tau, rows, carried)
+    if len(rows) > len(space.axes) and state.cluster.parent is not None:
         rows, folded = fewer(rows)
-    axes, H, p, rows = _with_armature(state, H, p, rows)
-    left = np.ones(axes.shape[0])  # elements of the acceleration that H still feels
-    aligned = _aligned(axes)
-    for j in range(axes.shape[1]):
-        S = axes[:, j]
+    left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
+    aligned = _aligned(space.axes)
+    for j in range(space.axes.shape[1]):
+        S = space.axes[:, j]
         U = H @ S
         for d in done:
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
@@ -88,7 +207,7 @@ def resolve(state, H, p, tau, rows, carried, kinds, spares):
         D, u = S @ U, tau[j] - S @ p
         reflection = None
         if kinds[j] != NONE and rows:
-            axis = _met(S, state)
+            axis = int(np.flatnonzero(S)[0]) if aligned else None
             reflection = reflect(rows, S, kinds[j] == SURE, spares, axis)
             rows = reflection.rows
         y, e, g = _told(reflection, U, u, D)
@@ -100,26 +219,9 @@ def resolve(state, H, p, tau, rows, carried, kinds, spares):
         done.append(Coordinate(S, U, u, y, z, e, g, f, reflection))
         if aligned:
             left = left * (S == 0.0)
-    carried.pass_on(state)
-    n = state.S.shape[0]
-    rows = [Row(row.K[:n], row.l + row.K[:n] @ state.c, row.spare) for row in rows]
-    if state.cluster.parent is None:
-        return Resolved(done, rows, folded), None, None
-    outer = [(d.y[:n], d.z[:n]) for d in done]
-    return Resolved(done, rows, folded), *_seen_from_parent(
-        state, H[:n, :n], p[:n], outer, left[:n]
-    )
-
-
-def _with_armature(state, H, p, rows):
-    """Axes, H, p and rows of a joint; armature is inertia that feels the joint's rate alone."""
-    if state.R is None:
-        return state.S, H, p, rows
-    n, nv = state.S.shape
-    axes = np.concatenate([state.S, np.eye(nv)])
-    H = np.block([[H, np.zeros((n, nv))], [np.zeros((nv, n)), state.R]])
-    rows = [Row(np.concatenate([row.K, np.zeros(nv)]), row.l, row.spare) for row in rows]
-    return axes, H, np.concatenate([p, state.r]), rows
+    outer = [(d.y, d.z) for d in done]
+    H, p, rows = space.leave(H, p, rows, outer, left, carried)
+    return Resolved(space, done, rows, folded), H, p
 
 
 def _told(reflection, U, u, D):
@@ -134,32 +236,6 @@ def _told(reflection, U, u, D):
     return np.where(ok, reflection.y, y), np.where(ok, reflection.e, e), inverse * (1.0 - ok)
 
 
-def _seen_from_parent(state, H, p, outer, left):
-    X, c = state.X, state.c
-    if len(state.cluster.bodies) == 1:
-        for y, z in outer:
-            H = H - np.outer(y, z) - np.outer(z, y)
-        H = symmetric(H) * np.outer(left, left)
-        return X.congruence(H), X.force_back(p + H @ c)
-    p = p + H @ c
-    H = X.congruence(H)
-    for y, z in outer:
-        p = p - y * (z @ c) - z * (y @ c)
-        y, z = X.force_back(y), X.force_back(z)
-        H = H - np.outer(y, z) - np.outer(z, y)
-    return symmetric(H), X.force_back(p)
-
-
 def _aligned(S) -> bool:
     """Whether the joint's axes are coordinate axes: H S = 0 afterwards is then known."""
     return isinstance(S, np.ndarray) and bool(np.all((S != 0).sum(axis=0) == 1))
-
-
-def _met(S, state) -> int | None:
-    """The one element of S that the rows meet, if it is one: rotors carry no constraints."""
-    if not isinstance(S, np.ndarray):
-        return None
-    sizes = state.X.sizes
-    body = np.repeat(np.array(sizes) == 6, sizes)
-    elements = np.flatnonzero((S[: len(body)] != 0) & body)
-    return int(elements[0]) if len(elements) == 1 else None

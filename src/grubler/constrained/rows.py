@@ -7,12 +7,15 @@ frame would have at rest in the world is part of l (Sec. III-B2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration, locate
-from ..parts import WORLD
+from ..algorithms.first_pass import base_acceleration, centripetal, locate
+from ..cluster_spatial import block_diagonal
+from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
 from .constraints import Checked
 
@@ -102,6 +105,37 @@ def constraint_rows(model, states, constraints, desired=None) -> list[Rows]:
     return blocks
 
 
+def in_body_axes(model, states, constraints, desired=None) -> list[Rows]:
+    """`constraint_rows` of the same constraints, whole triads with the world in the body's axes.
+
+    A rotation of the rows; K = [1 0; -r× 1] is sparser than in the axes of a turned frame.
+    """
+    turned = tuple(_turned(c) for c in constraints)
+    if desired is not None:
+        at = np.cumsum([0, *(c.m for c in constraints)])
+        parts = [desired[list(range(i, j))] for i, j in pairwise(at)]
+        parts = [x if V is None else V.T @ x for x, (_, V) in zip(parts, turned)]
+        desired = np.concatenate(parts)
+    blocks = constraint_rows(model, states, [c for c, _ in turned], desired)
+    return [
+        block if V is None else replace(block, basis=V) for block, (_, V) in zip(blocks, turned)
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _turned(c: Checked) -> tuple[Checked, np.ndarray | None]:
+    """A constraint on the same point in the axes of its body, and V with λ = V λ'."""
+    E, r = c.frame.placement.E, c.frame.placement.r
+    whole = np.array_equal(c.K, np.eye(6)) or np.array_equal(c.K, np.eye(6)[3:])
+    if not whole or c.to is not None or c.softness is not None or np.array_equal(E, np.eye(3)):
+        return c, None
+    V = np.kron(np.eye(c.m // 3), E)
+    frame = Frame(c.frame.name, c.frame.body, Transform(np.eye(3), r))
+    turn = Transform(E.T, np.zeros(3))
+    place = None if c.place is None else turn @ c.place
+    return replace(c, frame=frame, place=place, acceleration=V.T @ c.acceleration), V
+
+
 def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
     """Hard rows that are redundant on their body replaced by fewer (Remark 9).
 
@@ -115,7 +149,8 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
     merged, gone = {}, set()
     for body, members in by_body.items():
         k, _ = locate(model, body)
-        F = np.concatenate([blocks[i].ends[k] for i in members], axis=1)
+        mine = [blocks[i] for i in members]
+        F = np.concatenate([b.ends[k] for b in mine], axis=1)
         scale = np.linalg.norm(F, axis=0)
         _, sizes, _ = np.linalg.svd(F / scale)
         rank = int(np.sum(sizes > RANK * sizes[0]))
@@ -123,10 +158,11 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
             continue
         V = np.linalg.svd(F)[2][:rank]
         l = None
-        if blocks[members[0]].l is not None:
-            l = V @ np.concatenate([blocks[i].l for i in members])
-        index = tuple(r for i in members for r in blocks[i].index)
-        merged[members[0]] = Rows({k: F @ V.T}, l, None, index, V.T)
+        if mine[0].l is not None:
+            l = V @ np.concatenate([b.l for b in mine])
+        index = tuple(r for b in mine for r in b.index)
+        turn = block_diagonal([np.eye(b.m) if b.basis is None else b.basis for b in mine])
+        merged[members[0]] = Rows({k: F @ V.T}, l, None, index, turn @ V.T)
         gone |= set(members[1:])
     return [merged.get(i, block) for i, block in enumerate(blocks) if i not in gone]
 
@@ -171,17 +207,13 @@ def between_frames(poses: Poses, c: Checked) -> Transform:
 def _bias(model, states, poses: Poses, c: Checked, desired):
     """l = bias - k, with gravity and Baumgarte's terms (Sec. IX-A)."""
     X = between_frames(poses, c) if c.to is not None or c.held else None
-    v = c.frame.placement.motion(_velocity(model, states, c.frame.body))
-    drift = cross(v[:3], v[3:]) if c.classical else np.zeros(3)
+    v, drift = _velocity_and_drift(model, states, c.frame, c.classical)
     if c.to is None:
         drift = drift - c.frame.placement.E @ poses.rest(c.frame.body)
     else:
-        w = c.to.placement.motion(_velocity(model, states, c.to.body))
-        if c.classical:
-            drift = drift - X.E @ cross(w[:3], w[3:])
-            v = v - Transform(X.E, np.zeros(3)).motion(w)
-        else:
-            v = v - X.motion(w)
+        w, other = _velocity_and_drift(model, states, c.to, c.classical)
+        drift = drift - X.E @ other
+        v = v - (Transform(X.E, np.zeros(3)) if c.classical else X).motion(w)
     l = c.K[:, 3:] @ drift - (c.acceleration if desired is None else desired)
     if c.period is not None:
         l = l + (2.0 / c.period) * (c.K @ v)
@@ -197,6 +229,13 @@ def displacement(X: Transform):
     return np.concatenate([0.5 * turn, X.E @ X.r])
 
 
-def _velocity(model, states, body: int):
-    k, place = locate(model, body)
-    return states[k].split(states[k].v)[place]
+def _velocity_and_drift(model, states, frame: Frame, classical: bool):
+    """A frame's spatial velocity, and what its linear acceleration has beyond X a of its body."""
+    k, place = locate(model, frame.body)
+    body = states[k].split(states[k].v)[place]
+    v = frame.placement.motion(body)
+    turning = cross(v[:3], v[3:])  # classical less spatial
+    if not states[k].points:
+        return v, turning if classical else np.zeros(3)
+    away = frame.placement.E @ centripetal(body[:3], frame.placement.r)  # from the body's origin
+    return v, away if classical else away - turning

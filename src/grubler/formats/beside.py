@@ -2,7 +2,7 @@
 
 HyRoDyn cuts a loop at the frame of a joint: the frame of the cut joint's child, at the zero
 configuration, on both bodies. Gepetto names two frames that coincide in position (3d) or in
-position and orientation (6d).
+position and orientation (6d), and joints that are of another kind than the URDF can say.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from ._description import Description
 from ._report import Complaints
 from ._rows import add_rows
 from ._xml import read_bytes, read_xml
-from .urdf import Tree, describe, read_tree
+from .urdf import UNIVERSAL, Tree, describe, read_tree
 from .urdf_loops import Closure, loop_closure
 from .urdf_transmissions import LINEAR, linear_couplings
 
-GEPETTO_KINDS = {"SPHERICAL": "spherical", "FIXED": "fixed", "FREEFLYER": "free"}
+GEPETTO_KINDS = {
+    "SPHERICAL": "spherical", "FIXED": "fixed", "FREEFLYER": "free",
+    **{f"UJOINT_{axes}": axes for axes in UNIVERSAL},
+}  # fmt: skip
 
 
 def read_yaml(path: Path) -> dict:
@@ -130,18 +133,20 @@ class Beside:
             raise self.error(f"'type' has not one entry for each of {len(pairs)} closed loops")
         for i, (pair, kind) in enumerate(zip(pairs, types, strict=True)):
             self._gepetto_loop(i, pair, str(kind).lower())
-        self._actuate(self._names(data.get("name_mot"), "name_mot", joints))
         names = self._names(data.get("joint_name"), "joint_name", joints)
         kinds = data.get("joint_type") or []
         if not isinstance(kinds, list) or len(kinds) != len(names):
             raise self.error("'joint_type' has not one entry for each of 'joint_name'")
         for name, kind in zip(names, kinds, strict=True):
-            if kind not in GEPETTO_KINDS:
+            if str(kind) not in GEPETTO_KINDS:
                 raise self.error(
-                    f"joint '{name}': {unknown('joint_type', kind, GEPETTO_KINDS)}; write the "
-                    "joint as two revolute joints in the URDF"
+                    f"joint '{name}': {unknown('joint_type', str(kind), GEPETTO_KINDS)}"
                 )
             self.kinds[name] = GEPETTO_KINDS[kind]
+        split = [n for n in names if self.kinds[n] in UNIVERSAL]  # each made of two joints
+        known = [n for n in joints if n not in split]
+        known += [f"{n}_{axis}" for n in split for axis in self.kinds[n]]
+        self._actuate(self._names(data.get("name_mot"), "name_mot", known))
 
     def _gepetto_loop(self, i: int, pair, kind: str) -> None:
         if not isinstance(pair, list) or len(pair) != 2:

@@ -19,7 +19,7 @@ from ..model import Model
 from ..parts import inertia_matrix
 from ..spatial import Transform
 from ._description import Description, add_body, name_massless_leaves
-from ._geometry import origin
+from ._geometry import carrier_name, origin
 from ._report import Complaints
 from ._xml import Element, read_xml
 from .urdf_loops import CLOSURE_TAGS, Closure, read_closures
@@ -78,6 +78,7 @@ READ = {
     "drake:ball_constraint_p_BQ": ({"value"}, set()),
     "transmission": (None, None),  # controller data; read where it names an actuator
 }
+UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
 NO_DYNAMICS = {"visual", "collision", "material", "safety_controller", "calibration"}
 
@@ -343,6 +344,9 @@ def _add_joint(
     xyz, R = origin(joint)
     axis = joint.child("axis")
     try:
+        if kind in UNIVERSAL:
+            _add_universal(b, name, kind, parent, child, xyz, R)
+            return
         b.add_joint(
             name,
             kind or KINDS[given],
@@ -357,6 +361,16 @@ def _add_joint(
         )
     except ModelError as error:
         raise joint.error(f"joint '{name}': {error}") from None
+
+
+def _add_universal(b: ModelBuilder, name: str, axes: str, parent, child, xyz, R) -> None:
+    """Two revolute joints whose axes meet, named after their axes, as Gepetto's own loader does."""
+    directions = dict(zip("XYZ", np.eye(3), strict=True))
+    first, second = (f"{name}_{letter}" for letter in axes)
+    between = carrier_name(child, first)
+    b.add_body(between)
+    b.add_joint(first, "revolute", parent, between, xyz=xyz, R=R, axis=directions[axes[0]])
+    b.add_joint(second, "revolute", between, child, axis=directions[axes[1]])
 
 
 def _limits(joint: Element, kind: str) -> dict[str, float]:

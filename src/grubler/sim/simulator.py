@@ -131,11 +131,13 @@ class Simulator:
 
         `controller` is None (no torque), an array of torques (nv,), (steps, nv) or for a batch
         (steps, N, nv), or a function `tau = controller(t, q, v)`, Python's, or compiled with
-        inputs among t (1,), q, v. A single state starts every robot of a batch. On the GPU, q and v
-        may be arrays of torch, CuPy or JAX, and a function gets and returns such; states given
-        there are checked on arrival: all for shape and finite values, of 1000 robots at most
-        whether their loops close. What stops a run early carries all states up to there as
-        `trajectory`: a `SimulationError`, or the KeyboardInterrupt of Ctrl-C.
+        inputs among t (1,), q, v. A single state starts every robot of a batch. What stops it
+        early carries all states up to there as `trajectory`: a `SimulationError`, or the
+        KeyboardInterrupt of Ctrl-C.
+
+        On the GPU, q and v may be arrays of torch, CuPy or JAX, and a function gets and returns
+        such; states given there are checked on arrival: all for shape and finite values, of 1000
+        robots at most whether their loops close.
         """
         if not isinstance(steps, (int, np.integer)) or steps < 0:
             raise InputError(f"steps is {steps!r}: give a whole number of steps")
@@ -270,13 +272,6 @@ class _BadTorque(Exception):
     pass
 
 
-def _called(controller, t, q, v):
-    try:
-        return controller(t, q, v)
-    except Exception as error:
-        raise _BadTorque(f"the controller raised {type(error).__name__}: {error}") from error
-
-
 def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable:
     """A compiled function of some of t (1,), q and v, as a controller."""
     names = [a.name for a in controller.inputs]
@@ -291,6 +286,13 @@ def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable:
         return controller(*(given[name] for name in names))
 
     return torque
+
+
+def _called(controller, t, q, v):
+    try:
+        return controller(t, q, v)
+    except Exception as error:
+        raise _BadTorque(f"the controller raised {type(error).__name__}: {error}") from error
 
 
 def _checked_torque(tau, shape) -> np.ndarray:

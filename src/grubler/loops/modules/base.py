@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import ModelError
+from ...symbolic import angle_of
 from ..base import ExplicitLoop
 from ..joint import LoopJoint
 
@@ -85,7 +86,9 @@ class ClosedForm(ExplicitLoop):
         return values
 
 
-def angle_between(cosine, sine, centre: float):
-    """The angle of a direction (cosine, sine, of any length) within half a turn of `centre`."""
-    c, s = np.cos(centre), np.sin(centre)
-    return centre + np.arctan2(sine * c - cosine * s, cosine * c + sine * s)
+def angle_between(cosine, sine, length, centre: float):
+    """The angle of the direction (cosine, sine) / length within half a turn of `centre`."""
+    c, s = float(np.cos(centre)), float(np.sin(centre))
+    angle = centre + np.arctan2(sine * c - cosine * s, cosine * c + sine * s)
+    inverse = 1.0 / length
+    return angle_of(angle, cosine * inverse, sine * inverse)

@@ -7,8 +7,12 @@ has the position t, and the leg must reach it:
     UpsLeg   R1 R2 (w0 + s e) = t        a universal joint and a slider
     RusLeg   R0 (b + R1 R2 w) = t        a crank and a rod on a universal joint
 
-The universal joint may be one joint or two revolute ones whose axes meet. The Jacobian follows from
-the three rows of the loop by one 3x3 inverse a leg, written out.
+The universal joint may be one joint or two revolute ones whose axes meet. Rates are solved for in
+the frame between its two axes, where both are constant: with z = R2 w the end of the leg moves by
+
+    x1 a1 × z + x2 a2 × z + ...  =  the velocity of the closing point, seen from the foot,
+
+three equations whose matrix is mostly zeros where the axes are coordinate axes.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import numpy as np
 
 from ...joints import Prismatic, Revolute, Universal
 from ...parts import Body
-from ...spatial import Transform, cross
+from ...spatial import Transform, axis_rotation, cross
+from ...symbolic import cos_sin
 from ..joint import LoopJoint, follow
 from .base import ClosedForm, angle_between
 
@@ -52,6 +57,23 @@ class Gimbal:
         z = along_a * a + along_b * b + (flip * np.sqrt(rest / float(n @ n))) * n
         return np.stack([about(a, z, t, centre_angles[0]), about(b, w, z, centre_angles[1])])
 
+    def between(self, angle1):
+        """R1', which takes vectors from the frame of the joint to the one between its axes."""
+        return axis_rotation(self.axis1, *cos_sin(angle1)).T
+
+    def carried(self, x, angle2):
+        """R2 x: a vector of the body carried, between the axes."""
+        return axis_rotation(self.axis2, *cos_sin(angle2)) @ x
+
+    def swing(self, z, dz, rates):
+        """What z, that moves by dz with the second axis at rest, accelerates by as both turn
+        (in the frame between the axes): the terms without accelerations."""
+        a, b = self.axis1, self.axis2
+        bz = cross(b, z)
+        moved = rates[1] * bz + dz
+        out = (rates[1] * rates[1]) * cross(b, bz) + (2.0 * rates[1]) * cross(b, dz)
+        return out + rates[0] * cross(a, rates[0] * cross(a, z) + 2.0 * moved), moved
+
     def flip_at(self, w, angle2: float) -> int:
         """The side of the axes' plane on which z = R2 w stands."""
         z = rotated(self.axis2, w, angle2)
@@ -60,8 +82,9 @@ class Gimbal:
 
 def about(axis, start, end, centre: float):
     """The angle about a unit axis that takes `start` to `end`, nearest to `centre`."""
-    cosine = start @ end - (axis @ start) * (axis @ end)
-    return angle_between(cosine, axis @ cross(start, end), centre)
+    along = axis @ start
+    cosine = start @ end - along * (axis @ end)
+    return angle_between(cosine, axis @ cross(start, end), start @ start - along * along, centre)
 
 
 def rotated(axis, x, angle: float):
@@ -84,6 +107,15 @@ class Leg(ClosedForm):
     def _reach(self, t):
         """Positions of the outputs that bring the end of the leg to t, seen from its foot."""
 
+    @abstractmethod
+    def _solving_frame(self, x):
+        """(R, M): the rotation from the foot to the frame in which rates are solved for, and
+        there the velocities of the end of the leg, a column for each of its joints."""
+
+    @abstractmethod
+    def _drift(self, x, rates):
+        """The acceleration of the end at zero joint accelerations, in that frame."""
+
     def value(self, x):
         return self._reach(self.goal(self._spread(self.inputs, x)))
 
@@ -92,26 +124,23 @@ class Leg(ClosedForm):
         return leg_goal(self.loop, self.on_S, self.outputs, q)
 
     def jacobian(self, x):
-        q = self._spread(self.inputs, x)
-        q |= self._spread(self.outputs, self.value(x))
-        blocks, _ = self.loop.linearize(q, None)
-        return self._jacobian(blocks)
+        R, M = self._solving_frame(self.value(x))
+        return inverse3(M) @ (R @ self._approach(x).velocities())
 
     def curvature(self, x, d):
+        solved, approach = self.value(x), self._approach(x, d)
+        R, M = self._solving_frame(solved)
+        inverse = inverse3(M)
+        rates = inverse @ (R @ (approach.velocities() @ d))
+        return inverse @ (R @ approach.acceleration(d) - self._drift(solved, rates))
+
+    def _approach(self, x, d=None) -> Approach:
         q = self._spread(self.inputs, x)
-        q |= self._spread(self.outputs, self.value(x))
-        blocks, _ = self.loop.linearize(q, None)
-        rates = self._spread(self.inputs, d, velocities=True)
-        rates |= self._spread(self.outputs, self._jacobian(blocks) @ d, velocities=True)
-        _, k = self.loop.linearize(q, rates)
-        return inverse3(self._stack(blocks, self.outputs)) @ k
+        rates = None if d is None else self._spread(self.inputs, d, velocities=True)
+        return Approach(self, q, rates)
 
     def _stack(self, blocks, bodies):
         return np.concatenate([blocks[body.index] for body in bodies], axis=1)
-
-    def _jacobian(self, blocks):
-        K = self._stack(blocks, self.inputs)
-        return -(inverse3(self._stack(blocks, self.outputs)) @ K)
 
     def conditioning(self, q) -> float:
         """The volume of the unit motions of its joints: 0 at a singularity of the leg."""
@@ -135,6 +164,51 @@ def leg_goal(loop: LoopJoint, on_S: bool, leg, q):
     return foot.E @ (goal - foot.r)
 
 
+class Approach:
+    """How the closing point moves seen from the foot of a leg, in the foot's axes.
+
+    The point moves with the last body of the other path (`point`), the foot with the body before
+    the leg (`foot`); both are seen from their common ancestor.
+    """
+
+    def __init__(self, leg: Leg, q, rates):
+        loop, n = leg.loop, len(leg.outputs)
+        own, other = (loop.path_S, loop.path_P) if leg.on_S else (loop.path_P, loop.path_S)
+        frame = loop.frame_P if leg.on_S else loop.frame_S
+        self.leg, self.at = leg, leg.goal(q)
+        self.placement = leg.outputs[0].joint.placement
+        self.point, self.foot = follow(other, q, rates), follow(own[: len(own) - n], q, rates)
+        self.there = Transform(np.eye(3), frame.r)  # at the point, in the axes of its body
+        self.turn = self.placement.E @ self.foot.X.E @ self.point.X.E.T
+
+    def velocities(self):
+        """(3, n): columns in the order of the leg's inputs."""
+        columns = {i: self.turn @ c[3:] for i, c in _carried(self.point, self.there).items()}
+        for i, c in _carried(self.foot, self.placement).items():
+            turned = [c[3:, k] + cross(c[:3, k], self.at) for k in range(c.shape[1])]
+            columns[i] = -np.stack(turned, axis=1)
+        return self.leg._stack(columns, self.leg.inputs)
+
+    def acceleration(self, d):
+        """At zero accelerations of the inputs, which move by d."""
+        v, a = (self.there.motion(x) for x in (self.point.velocity, self.point.bias))
+        out = self.turn @ (a[3:] + cross(v[:3], v[3:]))
+        if not self.foot.steps:
+            return out
+        v, a = (self.placement.motion(x) for x in (self.foot.velocity, self.foot.bias))
+        w, moving = v[:3], v[3:] + cross(v[:3], self.at)
+        out = out - (a[3:] + cross(a[:3], self.at) + cross(w, moving))
+        return out - 2.0 * cross(w, self.velocities() @ d)
+
+
+def _carried(chain, X: Transform) -> dict:
+    """The motion of a frame on a chain's last body by each of its joints, in the frame's axes."""
+    columns = {}
+    for body, Xi, S in chain.steps:
+        columns = {i: Xi.motions(c) for i, c in columns.items()} | {body.index: S}
+    return {i: X.motions(c) for i, c in columns.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class UpsLeg(Leg):
     """Universal joint (or two revolute ones), slider, ball: |w0 + s e| = |t| gives the slider.
@@ -153,6 +227,20 @@ class UpsLeg(Leg):
         s = -along + self.branch * np.sqrt(t @ t - float(w @ w) + along * along)
         angles = self.gimbal.aim(w + s * e, t, self.flip, self.centre)
         return np.concatenate([angles, np.stack([s])])
+
+    def _inside(self, x):
+        """The end of the leg and the slider's direction, between the axes."""
+        z = self.gimbal.carried(self.start + x[2] * self.slide, x[1])
+        return z, self.gimbal.carried(self.slide, x[1])
+
+    def _solving_frame(self, x):
+        z, e = self._inside(x)
+        columns = [cross(self.gimbal.axis1, z), cross(self.gimbal.axis2, z), e]
+        return self.gimbal.between(x[0]), np.stack(columns, axis=1)
+
+    def _drift(self, x, rates):
+        z, e = self._inside(x)
+        return self.gimbal.swing(z, rates[2] * e, rates)[0]
 
     @classmethod
     def make(cls, loop, on_S, leg, inputs, reference):
@@ -204,14 +292,32 @@ class RusLeg(Leg):
 
     def _crank(self, t):
         A, B, C = self._equation(t)
-        D = np.sqrt(A * A + B * B - C * C)
-        return angle_between(A * C - self.branch * B * D, B * C + self.branch * A * D,
+        length = A * A + B * B
+        D = np.sqrt(length - C * C)
+        return angle_between(A * C - self.branch * B * D, B * C + self.branch * A * D, length,
                              self.centre[0])  # fmt: skip
 
     def _turned_back(self, t, angle):
-        c, s = np.cos(angle), np.sin(angle)
-        a = self.axis
-        return c * t - s * cross(a, t) + ((1 - c) * (a @ t)) * a
+        return axis_rotation(self.axis, *cos_sin(angle)).T @ t
+
+    def _inside(self, x):
+        """From the crank to between the axes, the end of the leg there, and seen from the crank."""
+        z, R = self.gimbal.carried(self.rod, x[2]), self.gimbal.between(x[1]) @ self.carrier.E
+        return R, z, self.pivot + R.T @ z
+
+    def _solving_frame(self, x):
+        R, z, end = self._inside(x)
+        columns = [R @ cross(self.axis, end), cross(self.gimbal.axis1, z),
+                   cross(self.gimbal.axis2, z)]  # fmt: skip
+        back = axis_rotation(self.axis, *cos_sin(x[0])).T
+        return R @ back, np.stack(columns, axis=1)
+
+    def _drift(self, x, rates):
+        R, z, end = self._inside(x)
+        out, moved = self.gimbal.swing(z, np.zeros(3), rates[1:])
+        moved = R.T @ (moved + rates[1] * cross(self.gimbal.axis1, z))
+        turning = cross(self.axis, rates[0] * cross(self.axis, end) + 2.0 * moved)
+        return out + R @ (rates[0] * turning)
 
     @classmethod
     def make(cls, loop, on_S, leg, inputs, reference):

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...joints import Prismatic, Revolute, perpendicular
 from ...parts import Body
+from ...symbolic import cos_sin
 from .base import ClosedForm, angle_between
 
 ONE = (1.0, 0.0)
@@ -112,7 +113,8 @@ def walk(links, q, rotation=ONE, start=(0.0, 0.0)) -> Walk:
             p = add(p, scale(x, e))
         else:
             arms.append(p)
-            r = turn(r, (np.cos(x), link.sign * np.sin(x)))
+            c, s = cos_sin(x)
+            r = turn(r, (c, link.sign * s))
     return Walk(r, p, arms)
 
 
@@ -155,7 +157,7 @@ def two_paths(side_P: Side, side_S: Side, a: Body, b: Body, q):
 def angle_on(path: Path, value, centre: float):
     """The angle at which a circle reaches `value`, nearest to `centre`."""
     sine = path.sign * cross2(path.vec, value)
-    return angle_between(dot(path.vec, value), sine, centre)
+    return angle_between(dot(path.vec, value), sine, dot(path.vec, path.vec), centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +215,8 @@ class PlanarClosure(ClosedForm):
                 e = turn(r, link.direction)
                 out = add(out, sub(scale(2.0 * w * rate, quarter(e)), scale(w * w * x, e)))
             else:
-                r = turn(r, (np.cos(x), link.sign * np.sin(x)))
+                c, s = cos_sin(x)
+                r = turn(r, (c, link.sign * s))
                 w = w + link.sign * rate
         return sub(out, scale(w * w, turn(r, side.tip)))
 

@@ -1,0 +1,196 @@
+"""The same robot in numbers that cost fewer operations: exact, and known before any state is.
+
+Three rearrangements leave every joint force and acceleration as it is:
+
+- frames (`reframed`): a hinge's frame may be turned about and shifted along its axis. Where the
+  description has placements that turn about two axes and more, frames are laid by the rules of
+  Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y;
+- inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
+- rotors (`spinners`) are then known by one number, their moment about the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from ..joints import Revolute, perpendicular
+from ..model import Model
+from ..parts import WORLD, Body
+from ..spatial import Transform, Turn, axis_rotation
+from ..symbolic import cos_sin
+
+HINGES = ("revolute", "continuous")
+TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
+ZERO = 1e-14  # entries of a placement below this are rounding of an exact zero
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A model's bodies in frames of their own, their inertias, and those that only spin."""
+
+    bodies: tuple[Body, ...]
+    I: tuple
+    spinning: frozenset[int]
+
+
+@lru_cache(maxsize=256)
+def as_described(model: Model) -> Reduced:
+    """The model as it is, each body with its own frame and inertia."""
+    return Reduced(model.bodies, tuple(body.spatial for body in model.bodies), frozenset())
+
+
+@lru_cache(maxsize=256)
+def reduced(model: Model, posed: frozenset[int]) -> Reduced:
+    """The model in fewer numbers; bodies in `posed` keep their frame and their six coordinates."""
+    bodies = reframed(model.bodies, posed)
+    spinning = spinners(bodies) - posed
+    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning)
+
+
+def spinners(bodies: Sequence[Body]) -> frozenset[int]:
+    """Leaf bodies symmetric about their joint axis: every rotor."""
+    parents = {body.parent for body in bodies}
+    return frozenset(
+        body.index
+        for body in bodies
+        if body.index not in parents and body.parent >= 0 and body.symmetric_about_joint
+    )
+
+
+def spin_row(body: Body) -> np.ndarray:
+    """The joint axis in the frame of the body that carries the rotor."""
+    return body.joint.placement.rotate_back(body.joint.motion.axis)
+
+
+def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
+    """The inertia of each body, less what its joint does not feel: that is its parent's.
+
+    Mass and first moment on a hinge's axis, say, and an equal moment of inertia across it, move
+    the same whatever the angle. Carried to the parent they change no joint force and no
+    acceleration, and leave zeros behind: these are the base parameters of Gautier and Khalil
+    (1990). Of a rotor nothing is left but its moment J about the axis.
+    """
+    I = [body.spatial for body in bodies]
+    for body in reversed(bodies):
+        i = body.index
+        if i in spinning:
+            axis = np.concatenate([body.joint.motion.axis, np.zeros(3)])
+            J = axis @ (I[i] @ axis)
+            rest = I[i] - J * np.outer(axis, axis)
+            I[i] = np.stack([np.stack([J])])
+        elif isinstance(I[i], np.ndarray):
+            rest = body.joint.motion.unfelt(I[i])
+            I[i] = I[i] - rest
+        else:
+            continue  # numbers that come with each call: sorting them would cost more
+        if body.parent != WORLD:
+            I[body.parent] = I[body.parent] + body.joint.placement.congruence(rest)
+    return I
+
+
+# frames
+
+
+@dataclass(frozen=True, eq=False)
+class _Hinge(Revolute):
+    """A hinge about z whose angle is `offset` where q is zero."""
+
+    offset: float = 0.0
+
+    def transform(self, q):
+        return Turn(2, *cos_sin(q[0], self.offset))
+
+
+def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
+    """The bodies in frames that make placements sparse, where some are not."""
+    oblique = [
+        body
+        for body in bodies
+        if body.parent != WORLD and np.count_nonzero(body.joint.placement.E) > TURN
+    ]
+    if not oblique or not all(_numeric(body) for body in bodies):
+        return bodies
+    turned = {body.parent for body in oblique} | {body.index for body in oblique}
+    main, new = _main_children(bodies), {WORLD: Transform.identity()}
+    for body in bodies:
+        if body.parent in turned:
+            turned.add(body.index)  # on a turned parent: what its placement gains, its joint takes
+        if body.joint.kind in HINGES and body.index in turned - posed:
+            new[body.index] = _frame(body, main.get(body.index), new[body.parent])
+        else:
+            turned.discard(body.index)
+            new[body.index] = Transform.identity()
+    return tuple(_moved(body, new, body.index in turned) for body in bodies)
+
+
+def _numeric(body: Body) -> bool:
+    placement = body.joint.placement
+    return all(isinstance(x, np.ndarray) for x in (placement.E, placement.r, body.spatial))
+
+
+def _main_children(bodies: Sequence[Body]) -> dict[int, Body]:
+    """Of each body that carries hinged ones, the hinged child that carries the most."""
+    carried, chosen = [1] * len(bodies), {}
+    for body in reversed(bodies):
+        if body.parent != WORLD:
+            carried[body.parent] += carried[body.index]
+    for body in bodies:
+        rival = chosen.get(body.parent)
+        heavier = rival is None or carried[body.index] > carried[rival.index]
+        if body.joint.kind in HINGES and heavier:
+            chosen[body.parent] = body
+    return chosen
+
+
+def _frame(body: Body, child: Body | None, parent: Transform) -> Transform:
+    """The transform from a hinged body's frame to its new one.
+
+    z is the joint's axis, x the common normal with the axis of the main child. The origin lies
+    where the parent's x crosses the axis, or nearest to it; the shift from the parent's origin
+    then has no part along the parent's y.
+    """
+    axis = body.joint.motion.axis
+    x = perpendicular(axis)[0]
+    if child is None:  # a leaf: the centre of mass above x
+        normal = body.com - axis * (axis @ body.com)
+        if np.linalg.norm(normal) > 1e-9:
+            x = normal / np.linalg.norm(normal)
+    else:
+        towards = child.joint.placement.rotate_back(child.joint.motion.axis)
+        normal = np.cross(axis, towards)
+        if np.linalg.norm(normal) < 1e-9:  # parallel: towards the other axis
+            normal = child.joint.placement.r - axis * (axis @ child.joint.placement.r)
+        if np.linalg.norm(normal) > 1e-9:
+            x = normal / np.linalg.norm(normal)
+    place = body.joint.placement @ parent.inverse()  # from the parent's new frame
+    z = place.rotate_back(axis)
+    k = 1 if abs(z[1]) > 0.1 else int(np.argmax(np.abs(z)))  # no far origin on a parallel axis
+    along = -place.r[k] / z[k]
+    return Transform(np.stack([x, np.cross(axis, x), axis]), along * axis)
+
+
+def _moved(body: Body, new: dict[int, Transform], hinge: bool) -> Body:
+    """A body in its new frame, on a parent in its new frame."""
+    T = new[body.index]
+    place = T @ body.joint.placement @ new[body.parent].inverse()
+    motion = body.joint.motion
+    if hinge:
+        # E = Rz(offset) Rx(b) Rz(c), the first of them taken into the joint's angle
+        sine, cosine = place.E[:2, 2]
+        if np.hypot(sine, cosine) < 1e-9:  # parallel axes: all of it is in the angle
+            cosine, sine = place.E[0, :2]
+        offset = float(np.arctan2(sine, cosine))
+        motion = _Hinge(np.array([0.0, 0.0, 1.0]), offset)
+        place = Transform(
+            axis_rotation(motion.axis, np.cos(offset), np.sin(offset)) @ place.E, place.r
+        )
+    place = Transform(*(np.where(np.abs(x) < ZERO, 0.0, x) for x in (place.E, place.r)))
+    joint = replace(body.joint, motion=motion, placement=place)
+    back = T.inverse()
+    com = T.E @ (body.com - T.r)
+    com = np.where(np.abs(com) < ZERO, 0.0, com)
+    return replace(body, joint=joint, com=com, inertia=back.E.T @ body.inertia @ back.E)

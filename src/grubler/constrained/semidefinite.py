@@ -1,0 +1,68 @@
+"""Least-squares solution of a symmetric semidefinite system, branch-free.
+
+A = C D C' with C unit lower triangular, whose columns are zero where a pivot vanishes. With
+G = C'C the pseudo-inverse is A⁺ = C G⁻¹ D⁺ G⁻¹ C': of all λ that leave the least of A λ - b the
+smallest. Which rows depend on each other is decided by the pivots, without pivoting.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..linalg import LDL
+
+TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
+
+
+class Semidefinite:
+    """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out.
+
+    `sure` says that A is definite: all is then a plain L D L'.
+    """
+
+    def __init__(self, A, alive, sure: bool = False):
+        self.n = n = A.shape[0]
+        self.plain = LDL(A) if sure else None
+        if sure:
+            return
+        self.C = [[0.0] * n for _ in range(n)]
+        self.inverse_pivots = []
+        scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
+        ok = []
+        for j in range(n):
+            for k in range(j):
+                entry = A[k, j] - sum(self.C[k][m] * scaled[j][m] for m in range(k))
+                scaled[j][k] = entry * ok[k]
+                self.C[j][k] = entry * self.inverse_pivots[k]
+            pivot = A[j, j] - sum(self.C[j][m] * scaled[j][m] for m in range(j))
+            good = pivot * alive[j] > TOLERANCE * A[j, j]
+            ok.append(1.0 * good)
+            self.C[j][j] = ok[j]
+            self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
+        self.gram = LDL(_gram(self.C, ok)) if n > 1 else None
+
+    def solve(self, b):
+        """A⁺ b."""
+        if self.plain is not None:
+            return self.plain.solve(b)
+        if self.n == 1:
+            return b * self.inverse_pivots[0]
+        C, n = self.C, self.n
+        w = np.stack([b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)])
+        w = self.gram.solve(w)
+        w = self.gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
+        return np.stack(
+            [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
+        )
+
+
+def _gram(C, ok):
+    """C'C, with ones for the columns that are zero."""
+    n = len(C)
+    G = [[None] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            # C_jj is 1 where column j counts; C_ji is 0 where column i does not
+            first = 1.0 if i == j else C[j][i] * ok[j]
+            G[i][j] = G[j][i] = sum((C[k][i] * C[k][j] for k in range(j + 1, n)), first)
+    return np.stack([np.stack(row) for row in G])
