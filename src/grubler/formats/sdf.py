@@ -204,7 +204,7 @@ class _Reader:
         joint = self.frames.world(spec.name)
         to_child = child @ joint.inverse()  # from the joint frame into the child
         anchor = (joint @ child.inverse()).r
-        options = {**spec.limits, "armature": spec.armature}
+        options = {**spec.limits, **spec.passive, "armature": spec.armature}
         for key in ("axis", "axis2"):
             if getattr(spec, key) is not None:
                 options[key] = to_child.E @ getattr(spec, key)
@@ -226,6 +226,10 @@ class _Reader:
         if spec.limits:
             self.complaints.add(
                 f"joint '{spec.name}' closes a loop: its limits are ignored", spec.at
+            )
+        if any(spec.passive.get(n) for n in ("damping", "friction", "stiffness")):
+            self.complaints.add(
+                f"joint '{spec.name}' closes a loop: its <dynamics> is ignored", spec.at
             )
         joint = self.frames.world(spec.name)
         X_P = joint @ self.frames.world(spec.parent).inverse()
