@@ -72,7 +72,7 @@ def describe(
     if tag == "robot":
         return describe_urdf(path, **options)
     if tag == "sdf":
-        return describe_sdf(path, **options)
+        return describe_sdf(path, package_dirs=package_dirs, **options)
     if tag == "mujoco":
         return describe_mjcf(path, keyframe=keyframe, **options)
     raise ModelError(
