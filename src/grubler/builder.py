@@ -65,13 +65,16 @@ class ModelBuilder:
         rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
         axis_x=None, independent: bool | None = None, lower: float | None = None,
         upper: float | None = None, velocity_limit: float | None = None,
-        effort_limit: float | None = None, armature: float = 0.0,
+        effort_limit: float | None = None, armature: float = 0.0, damping: float = 0.0,
+        friction: float = 0.0, stiffness: float = 0.0, rest: float = 0.0,
     ) -> None:  # fmt: skip
         """A tree joint from body `parent` (or "world") to body `child`, which it carries.
 
         Placed at `xyz` with rotation `rpy` (URDF angles) or matrix `R` in the parent; axes in the
         joint frame. `independent` marks the joint as a coordinate of its cluster, or not.
-        `armature` is inertia added to the joint's own velocity, as MuJoCo has it.
+        `armature` is inertia added to the joint's own velocity, as MuJoCo has it. `damping` (N m s
+        or N s/m), `friction` (N m or N) and a spring (`stiffness`, with its `rest` position) wait
+        in the model for `Passive.of(model)`.
         """
         if name in self._joint_names:
             raise ModelError(f"there is already a joint named '{name}': names are unique")
@@ -80,16 +83,24 @@ class ModelBuilder:
                 f"body '{child}' already hangs from joint '{self._edges[child].joint.name}': a "
                 f"body has one tree joint; close the loop with add_loop('{name}', ...)"
             )
-        if not (np.isfinite(armature) and armature >= 0):
-            raise ModelError(f"armature of joint '{name}' is {armature}: give a number >= 0")
+        passive = {"damping": damping, "friction": friction, "stiffness": stiffness}
+        for what, value in {"armature": armature, **passive}.items():
+            if not (np.isfinite(value) and value >= 0):
+                raise ModelError(f"{what} of joint '{name}' is {value}: give a number >= 0")
+        if not np.isfinite(rest):
+            raise ModelError(f"rest position of joint '{name}' is {rest}: give a finite number")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
             _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
         )
         joint = TreeJoint(
             name, motion, placement, independent, lower, upper, velocity_limit, effort_limit,
-            float(armature),
+            float(armature), float(damping), float(friction), float(stiffness), float(rest),
         )  # fmt: skip
+        if stiffness and motion.nq != 1:
+            raise ModelError(
+                f"joint '{name}' has {motion.nv} freedoms: springs act on joints of one"
+            )
         self._joint_names[name] = child
         self._edges[child] = Edge(parent, child, joint)
 

@@ -105,8 +105,8 @@ def analytic(
             if wanted is not None:
                 raise ModelError(
                     f"loop '{cluster.loops[0].name}' has no closed form here: it is not planar "
-                    "with two unknown joints, nor a leg (UPS, RUS) closed by a ball joint; leave "
-                    "it to the numeric closing"
+                    "with two unknown joints, nor a leg (UPS, RUS closed by a ball joint, SPU "
+                    "closed by a universal one) whose axes meet; leave it to the numeric closing"
                 )
             return None
         chosen = {name: b for name, b in branches.items() if name in names}

@@ -29,7 +29,8 @@ class TreeJoint:
     `placement` is the constant transform X_T from the parent body to the joint frame, `motion`
     what the joint allows from there. Limits in rad or m, rad/s or m/s, N m or N. `armature` (kg m²
     or kg) is inertia felt by the joint's own velocity alone, added to the diagonal of the spanning
-    mass matrix.
+    mass matrix. `damping`, `friction`, `stiffness` and `rest` (of the spring) are what the
+    description says of passive forces: no algorithm adds them, `Passive.of(model)` does.
     """
 
     name: str
@@ -41,6 +42,10 @@ class TreeJoint:
     velocity_limit: float | None = None
     effort_limit: float | None = None
     armature: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
 
     @property
     def kind(self) -> str:

@@ -83,7 +83,7 @@ def test_real_robots(case, tmp_path):
     back = quiet(path, reference=start)
     assert back.nv == model.nv
     for seed in range(3):
-        assert same_dynamics(model, back, seed) < 1e-10
+        assert same_dynamics(model, back, seed) < 1e-12
 
 
 def mechanism(add) -> gb.Model:

@@ -70,11 +70,13 @@ def test_what_is_not_understood_is_named_with_its_line():
     load_urdf(robot(*ARM, "<material/>"), strict=True)
 
 
-def test_friction_is_named_unless_it_is_zero():
-    damped = joint("j", "a", "b", '<dynamics damping="0.5" friction="0.0"/>')
-    with pytest.warns(FormatWarning, match="joint damping"):
-        load_urdf(robot(link("a"), link("b"), damped))
-    load_urdf(robot(link("a"), link("b"), damped.replace("0.5", "0")), strict=True)
+def test_friction_is_read():
+    damped = joint("j", "a", "b", '<dynamics damping="0.5" friction="0.1" other="1"/>')
+    with pytest.warns(FormatWarning, match="attribute other= of <dynamics>"):
+        model = load_urdf(robot(link("a"), link("b"), damped))
+    assert (model.joint("j").damping, model.joint("j").friction) == (0.5, 0.1)
+    with pytest.raises(ModelError, match=r"damping of joint 'j' is -0.5: give a number >= 0"):
+        load_urdf(robot(link("a"), link("b"), damped.replace("0.5", "-0.5").replace("other", "x")))
 
 
 def test_an_inertia_no_body_can_have_is_a_warning_an_impossible_one_an_error():

@@ -43,7 +43,8 @@ def lambda_elbow(tilt=(0.0, 0.0, 0.0), guided=False, **options) -> gb.Model:
 
 
 def ankle(legs="rrp", seed=0, universal=False, rows="ball") -> gb.Model:
-    """A parallel ankle on two legs: "rrp" (2SPU+1U), "rus" (cranks and rods)."""
+    """A parallel ankle on two legs: "rrp" (2SPU+1U), "rus" (cranks and rods), "ball" (2SPU+1U, each
+    leg on a ball in the shin, closed by a universal joint at the foot)."""
     rng = np.random.default_rng(seed)
     b = gb.ModelBuilder(f"ankle {legs}")
     link(b, "shin", "base", "revolute", "world", axis=(0, 1, 0))
@@ -71,6 +72,17 @@ def ankle(legs="rrp", seed=0, universal=False, rows="ball") -> gb.Model:
             link(b, f"{side}_rod", f"{side}_slide", "prismatic", f"{side}_cylinder", 0.1,
                  xyz=(0.001, 0.002, -0.2), axis=(0.02, -0.01, -1))  # fmt: skip
             end = (0.0, 0.001, -0.05)
+        elif legs == "ball":
+            tilt = rpy_matrix(*rng.uniform(-0.05, 0.05, 3))
+            link(b, f"{side}_cylinder", f"{side}_ball", "spherical", "shin", 0.2, xyz=top, R=tilt)
+            link(b, f"{side}_rod", f"{side}_slide", "prismatic", f"{side}_cylinder", 0.1,
+                 xyz=(0.001, 0.002, -0.2), rpy=(0.1, 0.05, 0.3),
+                 axis=(0.02, -0.01, -1))  # fmt: skip
+            ends = {"predecessor_xyz": (0.0, 0.001, -0.05), "predecessor_rpy": (0.1, 0.2, 0.3),
+                    "successor_xyz": foot, "axis": (1, 0.1, 0), "axis2": (-0.1, 1, 0)}  # fmt: skip
+            b.add_loop(f"{side}", "universal", f"{side}_rod", "foot", **ends)
+            b.add_actuator(f"{side}", f"{side}_slide")
+            continue
         else:
             link(b, f"{side}_crank", f"{side}_motor", "revolute", "shin", 0.2, xyz=top,
                  axis=(0.1, 1, 0))  # fmt: skip
@@ -108,6 +120,32 @@ def stewart(seed=0, universal=True) -> gb.Model:
              axis=(0, 0, 1))  # fmt: skip
         b.add_loop(f"leg{i}", "ball", f"rod{i}", "platform", predecessor_xyz=(0, 0, 0.2),
                    successor_xyz=top)  # fmt: skip
+        b.add_actuator(f"leg{i}", f"slide{i}")
+    return b.build(reference={"pose": (0, 0, 0.8, 1, 0, 0, 0)})
+
+
+def stewart_on_balls(seed=0) -> gb.Model:
+    """A 6-UPS platform whose legs hang on balls of the platform, closed by universal joints of the
+    base: the other cut of the same mechanism."""
+    rng = np.random.default_rng(seed)
+    b = gb.ModelBuilder("stewart on balls")
+    b.add_body("platform", 8.0, (0.01, 0.0, 0.02), (0.2, 0.0, 0.0, 0.25, 0.0, 0.4))
+    b.add_joint("pose", "free", "world", "platform", independent=True)
+    for i in range(6):
+        low = np.deg2rad(60 * (i // 2) * 2 + (10 if i % 2 else -10))
+        high = np.deg2rad(60 * (i // 2) * 2 + (45 if i % 2 else -45))
+        foot = np.array([0.6 * np.cos(low), 0.6 * np.sin(low), 0.0]) + rng.uniform(-0.02, 0.02, 3)
+        top = np.array([0.4 * np.cos(high), 0.4 * np.sin(high), 0.0])
+        aim = foot - top - np.array([0, 0, 0.8])
+        yaw, pitch = np.arctan2(aim[1], aim[0]), np.arctan2(np.hypot(aim[0], aim[1]), aim[2])
+        turned = rpy_matrix(0, pitch, yaw)
+        link(b, f"rod{i}", f"ball{i}", "spherical", "platform", 0.3, xyz=top, R=turned)
+        link(b, f"cylinder{i}", f"slide{i}", "prismatic", f"rod{i}", 0.5, xyz=(0, 0, 0.5),
+             axis=(0, 0, 1))  # fmt: skip
+        tip = np.linalg.norm(aim) - 0.5
+        b.add_loop(f"leg{i}", "universal", "world", f"cylinder{i}", predecessor_xyz=foot,
+                   predecessor_R=turned, successor_xyz=(0, 0, tip), axis=(1, 0, 0),
+                   axis2=(0, 1, 0))  # fmt: skip
         b.add_actuator(f"leg{i}", f"slide{i}")
     return b.build(reference={"pose": (0, 0, 0.8, 1, 0, 0, 0)})
 

@@ -21,7 +21,7 @@ from grubler.embedding import OpenJoint
 from grubler.loops.modules import ClosedForm, module_name
 from grubler.symbolic import Differentiable
 
-from .mechanisms import ankle, lambda_elbow, planar_ring, stewart
+from .mechanisms import ankle, lambda_elbow, planar_ring, stewart, stewart_on_balls
 
 TILT = (0.3, 0.2, -0.5)
 
@@ -50,7 +50,9 @@ MECHANISMS = {
     "2SPU+1U": (lambda: ankle("rrp"), "2SPU+1U"),
     "2SPU+1U, universal": (lambda: ankle("rrp", universal=True), "2SPU+1U"),
     "2RUS+1U": (lambda: ankle("rus"), "2RUS+1U"),
+    "2SPU+1U, on balls": (lambda: ankle("ball"), "2SPU+1U"),
     "6-UPS": (stewart, "6-UPS platform"),
+    "6-UPS, on balls": (stewart_on_balls, "6-UPS platform"),
     "6-RRPS": (lambda: stewart(universal=False), "6-UPS platform"),
 }
 
@@ -133,8 +135,20 @@ def test_derivatives_are_those_of_gamma(twins):
         d = rng.uniform(-1, 1, len(x))
         gamma = Differentiable(step.value, len(x))
         assert np.allclose(step.value(x), gamma.value(x), atol=1e-13)
-        assert np.allclose(step.jacobian(x), gamma.jacobian(x), rtol=1e-9, atol=1e-11)
-        assert np.allclose(step.curvature(x, d), gamma.curvature(x, d), rtol=1e-8, atol=1e-10)
+        J, bend = step.jacobian(x), step.curvature(x, d)
+        slopes = np.stack([_moved(step, positions, column) for column in J.T], axis=1)
+        assert np.allclose(slopes, gamma.jacobian(x), rtol=1e-9, atol=1e-11)
+        second = _moved(step, positions, bend) + _moved(step, positions, J @ d, "second")
+        assert np.allclose(second, gamma.curvature(x, d), rtol=1e-8, atol=1e-10)
+
+
+def _moved(step, positions, velocities, method="derivative") -> np.ndarray:
+    """Derivatives of the outputs' positions from their velocities: of a ball, its quaternion's."""
+    by_body = step._spread(step.outputs, velocities, velocities=True)
+    return np.concatenate([
+        getattr(body.joint.motion, method)(positions[body.index], by_body[body.index])
+        for body in step.outputs
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -163,7 +177,7 @@ def test_the_other_branch(name):
     assert np.array_equal(again.neutral(), closed.neutral())
 
 
-@pytest.mark.parametrize("name", ["four_bar", "lambda", "2SPU+1U", "2RUS+1U"])
+@pytest.mark.parametrize("name", ["four_bar", "lambda", "2SPU+1U", "2RUS+1U", "6-UPS, on balls"])
 def test_compiled(name):
     closed = analytic(MECHANISMS[name][0]())
     compiled = gb.compile(gb.spanning_state, closed, inputs=["q", "v", "a"])

@@ -67,6 +67,7 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
         joints=dict(Counter(joint.kind for joint in model.joints)),
+        passive=_passive(model),
         clusters=tuple(tuple(model.bodies[i].name for i in c.bodies) for c in model.clusters),
         mobility=mobility(model, loops),
         loops=tuple(loops),
@@ -75,6 +76,13 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         partitions=parts,
         drives=driven,
     )
+
+
+def _passive(model: Model) -> dict[str, int]:
+    """At how many joints the description has damping, friction and springs."""
+    kinds = {"damping": "damping", "friction": "friction", "springs": "stiffness"}
+    counts = {n: sum(getattr(j, key) > 0 for j in model.joints) for n, key in kinds.items()}
+    return {n: count for n, count in counts.items() if count}
 
 
 def _closure(model: Model, given, configurations) -> Closure:

@@ -36,6 +36,7 @@ class Report:
     bodies: int = 0
     mass: float = 0.0
     joints: dict[str, int] = field(default_factory=dict)
+    passive: dict[str, int] = field(default_factory=dict)
     clusters: tuple[tuple[str, ...], ...] = ()
     mobility: Mobility | None = None
     loops: tuple[LoopRows, ...] = ()
@@ -79,6 +80,9 @@ class Report:
             return []
         kinds = ", ".join(f"{n} {kind}" for kind, n in self.joints.items())
         lines = [f"{self.bodies} bodies, {self.mass:.4g} kg; joints: {kinds}"]
+        if self.passive:
+            what = ", ".join(f"{kind} at {n}" for kind, n in self.passive.items())
+            lines.append(f"passive forces of the joints: {what}; gb.Passive.of(model) adds them")
         if self.clusters:
             large = [c for c in self.clusters if len(c) > 1]
             line = f"{len(self.clusters)} clusters"

@@ -13,7 +13,7 @@ from ._xml import is_text, parse_xml, read_xml
 from .beside import describe_beside, urdf_beside
 from .mjcf import describe_mjcf
 from .sdf import describe_sdf
-from .shapes import Files, sdf_shapes, urdf_shapes
+from .shapes import Files, urdf_shapes
 from .urdf import describe_urdf
 
 
@@ -74,7 +74,7 @@ def describe(
     elif root.tag == "robot":
         found = describe_urdf(root if xacro else path, **options)
     elif root.tag == "sdf":
-        found = describe_sdf(path, **options)
+        return describe_sdf(path, package_dirs=package_dirs, **options)
     elif root.tag == "mujoco":
         return describe_mjcf(path, keyframe=keyframe, **options)
     else:
@@ -82,8 +82,7 @@ def describe(
             f"{'text' if is_text(path) else path.name}: <{root.tag[:60]}> is no robot description: "
             "expected <robot> (URDF), <sdf> or <mujoco>"
         )
-    look = sdf_shapes if root.tag == "sdf" else urdf_shapes
-    found.shapes = look(root, Files(folder, package_dirs), found.complaints)
+    found.shapes = urdf_shapes(root, Files(folder, package_dirs), found.complaints)
     return found
 
 

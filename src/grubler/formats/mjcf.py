@@ -19,7 +19,7 @@ from ._description import Description, add_body
 from ._geometry import add_offset_joint, placed
 from ._report import Complaints
 from ._xml import is_text, read_xml
-from .mjcf_compile import Compiled, compile_mjcf
+from .mjcf_compile import Compiled, compile_mjcf, mujoco
 from .mjcf_equality import add_equalities, constant_joints
 from .shapes import mjcf_shapes
 
@@ -120,9 +120,11 @@ class _Reader:
             if not last:
                 b.add_body(child)
             if self._kind(j) == "free":
-                b.add_joint(joint, "free", "world", child)
-                if self._armature(j):
-                    self.complain(f"armature of free joint '{joint}' is ignored", "joint", joint)
+                passive = self._passive(j)
+                for what in ("armature", "friction"):  # of world axes there, of the body's here
+                    if (self._armature(j) if what == "armature" else passive.pop(what, 0.0)) != 0.0:
+                        self.complain(f"{what} of free joint '{joint}' is ignored", "joint", joint)
+                b.add_joint(joint, "free", "world", child, **passive)
             else:
                 self._add_joint(b, j, joint, parent, child, X)
             reference[joint] = self._position(j, qpos)
@@ -170,6 +172,7 @@ class _Reader:
         """qpos is the joint's own position: the placement goes back by qpos0."""
         m, kind = self.m, self._kind(j)
         axis, anchor, options = m.jnt_axis[j], m.jnt_pos[j], {"armature": self._armature(j)}
+        options |= self._passive(j)
         if kind != "spherical":
             options["axis"] = axis
             zero = -m.qpos0[m.jnt_qposadr[j]]
@@ -186,6 +189,24 @@ class _Reader:
             add_offset_joint(b, joint, kind, parent, child, X, anchor, **options)
         except ModelError as error:
             raise ModelError(f"{self.source or 'text'}, joint '{joint}': {error}") from None
+
+    def _passive(self, j: int) -> dict[str, float]:
+        """Damping, friction loss and spring of a joint, where the file has them switched on."""
+        m, bits, dof = self.m, mujoco().mjtDisableBit, self.m.jnt_dofadr[j]
+
+        def on(name: str) -> bool:  # one flag for all passive forces before MuJoCo 3.4
+            bit = getattr(bits, f"mjDSBL_{name}", getattr(bits, "mjDSBL_PASSIVE", 0))
+            return not m.opt.disableflags & int(bit)
+
+        found = {}
+        if on("DAMPER"):
+            found["damping"] = float(m.dof_damping[dof])
+        if on("FRICTIONLOSS"):
+            found["friction"] = float(m.dof_frictionloss[dof])
+        if self._kind(j) in ("revolute", "prismatic") and on("SPRING"):
+            found["stiffness"] = float(m.jnt_stiffness[j])
+            found["rest"] = float(m.qpos_spring[m.jnt_qposadr[j]])
+        return found
 
     def _add_sites(self, b: ModelBuilder) -> None:
         m, taken = self.m, set(self.names.body)
@@ -229,16 +250,15 @@ class _Reader:
     def _name_the_rest(self) -> None:
         """Forces of the file that the model does not have."""
         m = self.m
-        dof_joint = [self.names.joint[j] for j in m.dof_jntid]
-        per_dof = {"damping": m.dof_damping, "frictionloss": m.dof_frictionloss}
-        for what, values in per_dof.items():
-            values = np.asarray(values).reshape(m.nv, -1)
-            names = list(dict.fromkeys(n for n, x in zip(dof_joint, values) if np.any(x)))
-            self._name_joints(what, names)
-        stiff = np.asarray(m.jnt_stiffness).reshape(m.njnt, -1)
-        self._name_joints(
-            "stiffness", [self.names.joint[j] for j in range(m.njnt) if stiff[j].any()]
-        )
+        stiff, names = np.asarray(m.jnt_stiffness).reshape(m.njnt, -1), self.names.joint
+        turning = [j for j in range(m.njnt) if self._kind(j) in ("spherical", "free")]
+        self._name_joints("stiffness", [names[j] for j in turning if stiff[j].any()])
+        for what, rows in (("nonlinear stiffness", "jnt_stiffnesspoly"),
+                           ("nonlinear damping", "dof_dampingpoly")):  # fmt: skip
+            values = np.asarray(getattr(m, rows, np.zeros((0, 1))))
+            owner = range(m.njnt) if rows.startswith("jnt") else m.dof_jntid
+            found = [names[j] for j, x in zip(owner, values) if np.any(x)]
+            self._name_joints(what, list(dict.fromkeys(found)))
         if np.any(m.body_gravcomp):
             self.complain("gravity compensation (gravcomp) is ignored")
         if m.opt.density or m.opt.viscosity or np.any(m.opt.wind):

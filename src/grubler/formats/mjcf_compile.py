@@ -89,6 +89,7 @@ def _refuse_not_finite(model, roots: list[Element]) -> None:
         "body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia", "jnt_pos",
         "jnt_axis", "jnt_range", "qpos0", "key_qpos", "eq_data", "site_pos", "site_quat",
         "actuator_gear", "dof_armature", "wrap_prm",
+        "dof_damping", "dof_frictionloss", "jnt_stiffness", "qpos_spring",
     )  # fmt: skip
     bad = [name for name in arrays if not np.all(np.isfinite(getattr(model, name)))]
     if not np.all(np.isfinite(model.opt.gravity)):

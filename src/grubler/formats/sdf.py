@@ -1,11 +1,13 @@
 """SDF: a graph of links and joints; a joint whose child already has a parent closes a loop.
 
-Gearboxes and mimic axes are couplings, screws are helical joints. Links that no joint carries
-float freely, unless the model is static or `base="fixed"`.
+Gearboxes and mimic axes are couplings, screws are helical joints; <include> brings in the model of
+another file. Links that no joint carries float freely, unless the model is static or
+`base="fixed"`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +18,12 @@ from ..parts import inertia_matrix
 from ._description import Description, add_body, name_massless_leaves
 from ._geometry import add_offset_joint, pose_vector
 from ._report import Complaints
-from ._xml import Element, read_xml
+from ._xml import Element, is_text, read_xml
 from .sdf_audit import audit
 from .sdf_frames import Frames, add_model_frames, pose_of
+from .sdf_include import Includes, sdf_version
 from .sdf_joints import JointSpec, add_couplings, read_joint
+from .shapes import Files, sdf_shapes
 
 LOOPS = {
     "revolute": "revolute",
@@ -32,23 +36,30 @@ LOOPS = {
 
 
 def describe_sdf(
-    source: str | Path, *, base: str | None = None, strict: bool = False
-) -> Description:
-    """Read an SDF file or text: one model, or all models of a world."""
+    source: str | Path, *, base: str | None = None, strict: bool = False,
+    package_dirs: Iterable[str | Path] = (),
+) -> Description:  # fmt: skip
+    """Read an SDF file or text: one model, or all models of a world, with what they include."""
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
     root = source if isinstance(source, Element) else read_xml(source)
     if root.tag != "sdf":
         raise root.error("an SDF starts with <sdf>")
-    return _Reader(root, base, Complaints(strict)).read()
+    complaints = Complaints(strict)
+    folder = None if isinstance(source, Element) or is_text(source) else Path(source).parent
+    version = sdf_version(root)
+    root = Includes(folder, package_dirs, complaints).expand(root, version)
+    found = _Reader(root, version, base, complaints).read()
+    found.shapes = sdf_shapes(root, Files(folder, package_dirs), complaints)
+    return found
 
 
 class _Reader:
     """One description: its frames, links and joints by scoped name."""
 
-    def __init__(self, root: Element, base: str | None, complaints: Complaints):
+    def __init__(self, root: Element, version, base: str | None, complaints: Complaints):
         self.root, self.base, self.complaints = root, base, complaints
-        self.version = self._version()
+        self.version = version
         self.frames = Frames()
         self.links: dict[str, Element] = {}
         self.static: set[str] = set()
@@ -59,14 +70,6 @@ class _Reader:
         self.balls: list[tuple[Element, str]] = []  # Drake's constraints with their scope
         self.carried: dict[str, str] = {}  # link -> the tree joint that carries it
 
-    def _version(self) -> tuple[int, int]:
-        text = self.root.text("version", "1.12")
-        try:
-            major, minor = text.split(".")[:2]
-            return int(major), int(minor)
-        except ValueError:
-            raise self.root.error(f'version="{text}" is not a version such as 1.12') from None
-
     def read(self) -> Description:
         worlds = self.root.all("world")
         if len(worlds) > 1:
@@ -74,7 +77,7 @@ class _Reader:
         around = worlds[0] if worlds else self.root
         models = [*self.root.all("model"), *(around.all("model") if worlds else [])]
         if not models:
-            raise self.root.error("there is no <model>")
+            raise self.root.error("; ".join(["there is no <model>", *self.complaints.messages]))
         audit(self.root, self.complaints)
         many = len(models) > 1
         for model in models:
@@ -204,7 +207,7 @@ class _Reader:
         joint = self.frames.world(spec.name)
         to_child = child @ joint.inverse()  # from the joint frame into the child
         anchor = (joint @ child.inverse()).r
-        options = {**spec.limits, "armature": spec.armature}
+        options = {**spec.limits, **spec.passive, "armature": spec.armature}
         for key in ("axis", "axis2"):
             if getattr(spec, key) is not None:
                 options[key] = to_child.E @ getattr(spec, key)
@@ -226,6 +229,10 @@ class _Reader:
         if spec.limits:
             self.complaints.add(
                 f"joint '{spec.name}' closes a loop: its limits are ignored", spec.at
+            )
+        if any(spec.passive.get(n) for n in ("damping", "friction", "stiffness")):
+            self.complaints.add(
+                f"joint '{spec.name}' closes a loop: its <dynamics> is ignored", spec.at
             )
         joint = self.frames.world(spec.name)
         X_P = joint @ self.frames.world(spec.parent).inverse()

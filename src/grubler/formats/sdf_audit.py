@@ -23,8 +23,9 @@ READ: dict[str, tuple[set[str], set[str]]] = {
          "gearbox_ratio", "gearbox_reference_body", "drake:mimic", "drake:rotor_inertia",
          "drake:gear_ratio"},
     ),
-    "axis": (set(), {"xyz", "limit", "use_parent_model_frame", "mimic"}),
-    "axis2": (set(), {"xyz", "limit", "use_parent_model_frame"}),
+    "axis": (set(), {"xyz", "limit", "use_parent_model_frame", "mimic", "dynamics"}),
+    "axis2": (set(), {"xyz", "limit", "use_parent_model_frame", "dynamics"}),
+    "dynamics": (set(), {"damping", "friction", "spring_stiffness", "spring_reference"}),
     "xyz": ({"expressed_in"}, set()),
     "limit": (set(), {"lower", "upper", "velocity", "effort", "stiffness", "dissipation"}),
     "mimic": ({"joint", "axis"}, {"multiplier", "offset", "reference"}),
@@ -61,19 +62,9 @@ def audit(root: Element, complaints) -> None:
 
 
 def _name_unused(element: Element, parent: Element, complaints) -> None:
-    if element.tag == "dynamics":
-        _audit_dynamics(element, complaints)
-    elif element.tag == "physics" and parent.tag == "joint":
+    if element.tag == "physics" and parent.tag == "joint":
         complaints.add("<physics> in <joint> is ignored", element)
     elif element.content.strip() in NEUTRAL.get(element.tag, ()):
         return
     elif element.tag not in NO_DYNAMICS:
         complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
-
-
-def _audit_dynamics(dynamics: Element, complaints) -> None:
-    for child in dynamics.children:
-        if child.tag == "spring_reference":
-            continue
-        if child.value("0") != 0.0:
-            complaints.add(f"joint {child.tag} (<dynamics>) is ignored", child)

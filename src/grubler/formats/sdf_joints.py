@@ -42,6 +42,7 @@ class JointSpec:
     pitch: float = 0.0
     limits: dict[str, float] = field(default_factory=dict)
     armature: float = 0.0
+    passive: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def at_fault(self) -> Iterator[None]:
@@ -74,6 +75,7 @@ def read_joint(
         spec.limits = _limits(joint.child("axis"))
     if spec.kind == "helical":
         spec.pitch = _pitch(joint, complaints)
+    spec.passive = _passive(joint, spec, complaints)
     rotor, gear = joint.child("drake:rotor_inertia"), joint.child("drake:gear_ratio")
     if rotor is not None:
         spec.armature = rotor.value() * (1.0 if gear is None else gear.value() ** 2)
@@ -115,6 +117,33 @@ def _limits(axis: Element | None) -> dict[str, float]:
         if text and text.lower().lstrip("+-") not in ("inf", "infinity") and entry.value() >= 0:
             found[f"{tag}_limit"] = entry.value()
     return found
+
+
+def _passive(joint: Element, spec: JointSpec, complaints) -> dict[str, float]:
+    """Damping, friction and spring of a joint; its axes must agree on them."""
+    tags = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness",
+            "rest": "spring_reference"}  # fmt: skip
+    found = []
+    for tag in ("axis", "axis2"):
+        axis = joint.child(tag)
+        dynamics = None if axis is None else axis.child("dynamics")
+        values = {}
+        for name, entry in tags.items():
+            element = None if dynamics is None else dynamics.child(entry)
+            values[name] = 0.0 if element is None else element.value("0")
+        found.append(values)
+    first, second = found
+    if spec.kind in ("fixed", "spherical", "gearbox"):
+        if any(first[n] or second[n] for n in ("damping", "friction", "stiffness")):
+            complaints.add(f"<dynamics> of a {spec.given} <joint> is ignored", joint)
+        return {}
+    if spec.kind == "universal" and (first != second or first["stiffness"]):
+        complaints.add(
+            "<dynamics> of a joint of two axes is ignored: damping and friction are read where "
+            "they are the same about both, springs on joints of one axis", joint,
+        )  # fmt: skip
+        return {}
+    return first
 
 
 def _pitch(joint: Element, complaints) -> float:

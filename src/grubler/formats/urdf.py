@@ -42,7 +42,7 @@ READ = {
     "inertia": ({"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, set()),
     "joint": (
         {"name", "type", "independent"},
-        {"origin", "parent", "child", "axis", "limit", "mimic"},
+        {"origin", "parent", "child", "axis", "limit", "mimic", "dynamics"},
     ),
     "origin": ({"xyz", "rpy"}, set()),
     "parent": ({"link"}, set()),
@@ -51,6 +51,7 @@ READ = {
     "axis2": ({"xyz"}, set()),
     "limit": ({"lower", "upper", "velocity", "effort"}, set()),
     "mimic": ({"joint", "multiplier", "offset"}, set()),
+    "dynamics": ({"damping", "friction"}, set()),
     "loop": ({"name", "type"}, {"predecessor", "successor", "axis", "axis2", "distance"}),
     "coupling": ({"name", "type"}, {"predecessor", "successor", "ratio"}),
     "predecessor": ({"link"}, {"origin"}),
@@ -159,7 +160,7 @@ def audit(robot: Element, complaints: Complaints) -> None:
     while waiting:  # in the order of the file
         element, parent = waiting.pop()
         if parent is not None and element.tag not in READ[parent.tag][1]:
-            if element.tag in ("dynamics", "joint_properties") and parent.tag == "joint":
+            if element.tag == "joint_properties" and parent.tag == "joint":
                 _audit_friction(element, complaints)
             elif element.tag not in NO_DYNAMICS:
                 complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
@@ -345,7 +346,7 @@ def _add_joint(
     axis = joint.child("axis")
     try:
         if kind in UNIVERSAL:
-            _add_universal(b, name, kind, parent, child, xyz, R)
+            _add_universal(b, name, kind, parent, child, xyz, R, _passive(joint))
             return
         b.add_joint(
             name,
@@ -358,19 +359,30 @@ def _add_joint(
             independent=independent,
             armature=armature,
             **({} if kind else _limits(joint, given)),
+            **({} if (kind or given) == "fixed" else _passive(joint)),
         )
     except ModelError as error:
         raise joint.error(f"joint '{name}': {error}") from None
 
 
-def _add_universal(b: ModelBuilder, name: str, axes: str, parent, child, xyz, R) -> None:
+def _passive(joint: Element) -> dict[str, float]:
+    """Damping and friction of a joint."""
+    dynamics = joint.child("dynamics")
+    names = () if dynamics is None else ("damping", "friction")
+    return {n: dynamics.number(n) for n in names if n in dynamics.attributes}
+
+
+def _add_universal(
+    b: ModelBuilder, name: str, axes: str, parent, child, xyz, R, passive
+) -> None:  # fmt: skip
     """Two revolute joints whose axes meet, named after their axes, as Gepetto's own loader does."""
     directions = dict(zip("XYZ", np.eye(3), strict=True))
     first, second = (f"{name}_{letter}" for letter in axes)
     between = carrier_name(child, first)
     b.add_body(between)
-    b.add_joint(first, "revolute", parent, between, xyz=xyz, R=R, axis=directions[axes[0]])
-    b.add_joint(second, "revolute", between, child, axis=directions[axes[1]])
+    options = [{"axis": directions[letter], **passive} for letter in axes]
+    b.add_joint(first, "revolute", parent, between, xyz=xyz, R=R, **options[0])
+    b.add_joint(second, "revolute", between, child, **options[1])
 
 
 def _limits(joint: Element, kind: str) -> dict[str, float]:

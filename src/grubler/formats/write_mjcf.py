@@ -107,6 +107,12 @@ class _Writer:
         joint, motion = body.joint, body.joint.motion
         self.qpos += [float(x) for x in self.model.reference[body.index]]
         inertia = {"armature": joint.armature} if joint.armature else {}
+        for name, value in (("damping", joint.damping), ("frictionloss", joint.friction),
+                            ("stiffness", joint.stiffness)):  # fmt: skip
+            if value:
+                inertia[name] = value
+        if joint.stiffness:
+            inertia["springref"] = joint.rest
         if joint.kind == "free":
             at_origin = np.abs(joint.placement.r).max() == 0 and np.allclose(
                 joint.placement.E, np.eye(3), atol=1e-15
@@ -120,7 +126,12 @@ class _Writer:
                 f"armature of the free joint '{joint.name}' means something else in MuJoCo, whose "
                 "linear velocity is the world's: remove it",
             )
-            return [f"<freejoint {attributes(name=joint.name)}/>"]
+            refuse_if(
+                joint.friction != 0.0,
+                f"friction of the free joint '{joint.name}' means something else in MuJoCo, whose "
+                "linear velocity is the world's: remove it",
+            )
+            return [f"<joint {attributes(name=joint.name, type='free', **inertia)}/>"]
         if joint.kind == "spherical":
             return [f"<joint {attributes(name=joint.name, type='ball', **inertia)}/>"]
         axes = {

@@ -6,6 +6,7 @@ cannot say is an error that names it.
 
 from __future__ import annotations
 
+import warnings
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..model import Model
 from ..parts import WORLD, Body
 from ..spatial import Transform
 from ._geometry import rpy_of
+from ._report import FormatWarning
 from .urdf import NO_LIMIT
 
 JOINTS = {
@@ -140,6 +142,14 @@ def _joint(model: Model, body: Body) -> list[str]:
         )
     if joint.kind not in ("free", "planar"):
         lines += _limits(joint)
+    if joint.damping or joint.friction:
+        given = attributes(damping=joint.damping, friction=joint.friction)
+        lines.append(f"    <dynamics {given}/>")
+    if joint.stiffness:
+        warnings.warn(
+            f"URDF has no springs: that of joint '{joint.name}' is not written; save as MJCF "
+            "(.xml)", FormatWarning, stacklevel=4,
+        )  # fmt: skip
     for loop in model.loops:
         if _is_mimic(model, loop) and loop.outputs[0] is body:
             given = attributes(

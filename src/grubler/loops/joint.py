@@ -98,7 +98,7 @@ class LoopJoint(Loop):
             for i, j in ((1, 2), (2, 0), (0, 1))
         ]
         if self.kind == "universal":
-            n2 = self.axis2 if self.axis2 is not None else e1
+            n2 = self.universal_axis2
             if abs(n @ n2) > 1e-9:
                 raise ModelError(
                     f"loop '{self.name}': the axes of a universal joint must be normal"
@@ -118,6 +118,11 @@ class LoopJoint(Loop):
             "inplane": (n[None, :], []),
         }
         return table[self.kind]
+
+    @property
+    def universal_axis2(self) -> np.ndarray:
+        """The axis of a universal joint that is fixed in the successor's frame."""
+        return self.axis2 if self.axis2 is not None else perpendicular(self.axis)[0]
 
     @property
     def bodies(self):

@@ -32,6 +32,18 @@ class Passive:
     limit_stiffness: float = 0.0
     limit_damping: float = 0.0
 
+    @classmethod
+    def of(cls, model: Model, **options) -> Passive:
+        """What the joints of a model have by their description (damping, friction, springs);
+        `options` are the others of this class, such as limit_stiffness."""
+        joints = model.joints
+        return cls(
+            damping={j.name: j.damping for j in joints if j.damping},
+            friction={j.name: j.friction for j in joints if j.friction},
+            spring={j.name: (j.stiffness, j.rest) for j in joints if j.stiffness},
+            **options,
+        )
+
     def checked(self, model: Model) -> Passive:
         """Refuse unknown joints and springs on joints of several freedoms."""
         for name in (*self.damping, *self.friction, *self.spring):

@@ -6,12 +6,14 @@
 | `SliderCrank`           | a prismatic joint of one (RRPR, lambda)   | `slider_crank.py`   |
 | `Recut`                 | either, closed by a weld or a slider      | `recut.py`          |
 | `UpsLeg`, `RusLeg`      | a leg of a parallel platform: 2SPU+1U, 6-UPS | `legs.py`        |
+| `SpuLeg`                | the same leg on a ball joint, cut at its universal one | `ball_leg.py` |
 | `Differential`          | the motors of Tello's two differentials   | `differentials.py`  |
 | `ParallelBelts`         | motors on belts along a chain of links    | `belts.py`          |
 
 `recognise` finds all but the last two in a cluster by its structure; those are named.
 """
 
+from .ball_leg import SpuLeg
 from .base import ClosedForm
 from .belts import ParallelBelts, parallel_belts
 from .differentials import Differential, tello_hip, tello_knee
@@ -27,6 +29,6 @@ NAMED = {"parallel_belts": parallel_belts, "tello_hip": tello_hip, "tello_knee":
 
 __all__ = [
     "NAMED", "ClosedForm", "Differential", "FourBar", "ParallelBelts", "Recut", "RusLeg",
-    "SliderCrank", "UpsLeg", "candidates", "choose_branches", "module_name", "parallel_belts",
-    "plane_normal", "recognise", "tello_hip", "tello_knee",
+    "SliderCrank", "SpuLeg", "UpsLeg", "candidates", "choose_branches", "module_name",
+    "parallel_belts", "plane_normal", "recognise", "tello_hip", "tello_knee",
 ]  # fmt: skip

@@ -1,4 +1,5 @@
 """Legs between two bodies of known pose, closed by a ball joint: the parts of parallel platforms.
+(For those that hang on a ball joint and are closed by a universal one see `ball_leg`.)
 
 Two of them with a universal joint in the middle make the 2SPU+1U of a parallel ankle or torso, six
 on a free platform the 6-UPS of Stewart and Gough. Seen from the foot of the leg the closing point
@@ -95,11 +96,33 @@ def rotated(axis, x, angle: float):
 
 @dataclass(frozen=True, eq=False)
 class Leg(ClosedForm):
-    """A leg: the last joints of one path of the loop (`on_S`: the successor's).
-
-    `flip` is the side to which its universal joint bends."""
+    """A leg: the last joints of one path of the loop (`on_S`: the successor's)."""
 
     on_S: bool
+
+    def goal(self, q):
+        """The closing point in the frame of the leg's first joint."""
+        return leg_goal(self.loop, self.on_S, self.outputs, q)
+
+    def _approach(self, x, d=None) -> Approach:
+        q = self._spread(self.inputs, x)
+        rates = None if d is None else self._spread(self.inputs, d, velocities=True)
+        return Approach(self, q, rates)
+
+    def _stack(self, blocks, bodies):
+        return np.concatenate([blocks[body.index] for body in bodies], axis=1)
+
+    def conditioning(self, q) -> float:
+        """The volume of the unit motions of its joints: 0 at a singularity of the leg."""
+        blocks, _ = self.loop.linearize(q, None)
+        K = self._stack(blocks, self.outputs)
+        return float(abs(np.linalg.det(K / np.linalg.norm(K, axis=0))))
+
+
+@dataclass(frozen=True, eq=False)
+class GimbalLeg(Leg):
+    """A leg with a universal joint, closed by a ball; `flip` is the side to which that bends."""
+
     gimbal: Gimbal
     flip: int
 
@@ -119,10 +142,6 @@ class Leg(ClosedForm):
     def value(self, x):
         return self._reach(self.goal(self._spread(self.inputs, x)))
 
-    def goal(self, q):
-        """The closing point in the frame of the leg's first joint."""
-        return leg_goal(self.loop, self.on_S, self.outputs, q)
-
     def jacobian(self, x):
         R, M = self._solving_frame(self.value(x))
         return inverse3(M) @ (R @ self._approach(x).velocities())
@@ -133,20 +152,6 @@ class Leg(ClosedForm):
         inverse = inverse3(M)
         rates = inverse @ (R @ (approach.velocities() @ d))
         return inverse @ (R @ approach.acceleration(d) - self._drift(solved, rates))
-
-    def _approach(self, x, d=None) -> Approach:
-        q = self._spread(self.inputs, x)
-        rates = None if d is None else self._spread(self.inputs, d, velocities=True)
-        return Approach(self, q, rates)
-
-    def _stack(self, blocks, bodies):
-        return np.concatenate([blocks[body.index] for body in bodies], axis=1)
-
-    def conditioning(self, q) -> float:
-        """The volume of the unit motions of its joints: 0 at a singularity of the leg."""
-        blocks, _ = self.loop.linearize(q, None)
-        K = self._stack(blocks, self.outputs)
-        return float(abs(np.linalg.det(K / np.linalg.norm(K, axis=0))))
 
 
 def inverse3(A):
@@ -200,6 +205,21 @@ class Approach:
         out = out - (a[3:] + cross(a[:3], self.at) + cross(w, moving))
         return out - 2.0 * cross(w, self.velocities() @ d)
 
+    def turning(self):
+        """(3, n): the angular velocity of the point's body seen from the foot, column by column."""
+        columns = {i: self.turn @ c[:3] for i, c in _carried(self.point, self.there).items()}
+        for i, c in _carried(self.foot, self.placement).items():
+            columns[i] = -c[:3]
+        return self.leg._stack(columns, self.leg.inputs)
+
+    def turning_rate(self, d):
+        """Its derivative at zero accelerations of the inputs, which move by d."""
+        out = self.turn @ self.point.bias[:3]
+        if not self.foot.steps:
+            return out
+        v, a = (self.placement.motion(x) for x in (self.foot.velocity, self.foot.bias))
+        return out - a[:3] - cross(v[:3], self.turning() @ d)
+
 
 def _carried(chain, X: Transform) -> dict:
     """The motion of a frame on a chain's last body by each of its joints, in the frame's axes."""
@@ -210,7 +230,7 @@ def _carried(chain, X: Transform) -> dict:
 
 
 @dataclass(frozen=True, eq=False)
-class UpsLeg(Leg):
+class UpsLeg(GimbalLeg):
     """Universal joint (or two revolute ones), slider, ball: |w0 + s e| = |t| gives the slider.
 
     The branch is the root of that square: the slider beyond the joint's centre, or behind it."""
@@ -263,7 +283,7 @@ class UpsLeg(Leg):
 
 
 @dataclass(frozen=True, eq=False)
-class RusLeg(Leg):
+class RusLeg(GimbalLeg):
     """Crank, universal joint, rod, ball: the crank's end stays at the rod's length from the goal,
 
         A cos x + B sin x = C,   x = atan2(B C + branch A D, A C - branch B D),  D² = A² + B² - C²

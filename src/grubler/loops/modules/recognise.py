@@ -18,6 +18,7 @@ from ...errors import ModelError
 from ...parts import Body
 from ..base import ExplicitLoop, Loop
 from ..joint import LoopJoint
+from .ball_leg import SpuLeg
 from .base import ClosedForm
 from .four_bar import FourBar
 from .legs import RusLeg, UpsLeg
@@ -85,19 +86,21 @@ def planar_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
 
 
 def leg_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
-    """The last joints of either chain, where they form a leg that ends in a ball joint."""
-    if loop.kind != "ball":
+    """The last joints of either chain, where they form a leg that ends in a ball joint, or one
+    that starts with it and ends in a universal joint."""
+    kinds = {"ball": (UpsLeg, RusLeg), "universal": (SpuLeg,)}.get(loop.kind)
+    if kinds is None:
         return []
     found = []
     for on_S, path in ((False, loop.path_P), (True, loop.path_S)):
         for count in (2, 3):
             leg = path[len(path) - count :]
-            if len(path) < count or sum(body.joint.nv for body in leg) != 3:
+            if len(path) < count or sum(body.joint.nv for body in leg) != loop.rows:
                 continue
             inputs = tuple(b for b in (*loop.path_P, *loop.path_S) if b not in leg)
             if not inputs:
                 continue
-            made = [kind.make(loop, on_S, leg, inputs, reference) for kind in (UpsLeg, RusLeg)]
+            made = [kind.make(loop, on_S, leg, inputs, reference) for kind in kinds]
             found += [c for c in made if c is not None]
     return found
 
@@ -152,8 +155,8 @@ def module_name(steps: Sequence[ExplicitLoop]) -> str:
     if not forms:
         return "couplings"
     kinds = {type(step) for step in forms}
-    if kinds == {UpsLeg} or kinds == {RusLeg}:
-        name = "UPS" if kinds == {UpsLeg} else "RUS"
+    if kinds <= {UpsLeg, SpuLeg} or kinds == {RusLeg}:
+        name = "RUS" if kinds == {RusLeg} else "UPS"
         outputs = {body.index for step in forms for body in step.outputs}
         inputs = {body.index: body.joint.nv for s in forms for body in s.inputs
                   if body.index not in outputs}  # fmt: skip
