@@ -30,16 +30,16 @@ def _measure(folder: Path, case: dict, robots: int) -> dict:
     q, v, tau = (data[f"in{i}"] for i in range(3))
     records = case["steps"] // case["substeps"]
     simulation = grubler_bundle.load_simulation(case["name"], batch=len(q))
-    _, q_end, v_end, _ = simulation.run(q, v, tau, steps=records).numpy()
-    errors = [
-        np.abs(end[-1] - data[f"out{i}"]).max(axis=1) / np.abs(data[f"out{i}"]).max()
-        for i, end in enumerate((q_end, v_end))
-    ]
     repeats = -(-robots // len(q))
     rows = [cupy.asarray(np.tile(x, (repeats, 1))[:robots].astype(dtype)) for x in (q, v, tau)]
     columns = [cupy.ascontiguousarray(x.T) for x in rows]
     step = simulation.step
     times = step.tune(*columns, states_last=True, repeat=3)
+    best_plan, errors = step.chosen["columns"], None
+    for index in [i for i in times if i != best_plan] + [best_plan]:  # all are right or none
+        step.chosen["columns"] = index
+        found = _errors(simulation.run(q, v, tau, steps=records), data)
+        errors = found if errors is None else np.maximum(errors, found)
     out = tuple(cupy.empty_like(x) for x in columns[:2])
     bound = step.bind(*columns, out=out, states_last=True)
     best = np.inf
@@ -52,7 +52,7 @@ def _measure(folder: Path, case: dict, robots: int) -> dict:
         best = min(best, cupy.cuda.get_elapsed_time(*events) / 1e3)
     many = grubler_bundle.load_simulation(case["name"], batch=robots)
     many.step.chosen = step.chosen
-    many.run(*rows, steps=1)
+    many.run(*rows, steps=records)  # CuPy compiles its part at the first array of a size
     start = time.perf_counter()
     many.run(*rows, steps=records)
     whole = time.perf_counter() - start
@@ -73,13 +73,21 @@ def _measure(folder: Path, case: dict, robots: int) -> dict:
     }  # fmt: skip
 
 
+def _errors(run, data) -> np.ndarray:
+    """(2, N): of the last q and v of each robot, by the largest coordinate of all."""
+    _, q, v, _ = run.numpy()
+    wanted = (data["out0"], data["out1"])
+    found = [np.abs(x[-1] - w).max(axis=1) / np.abs(w).max() for x, w in zip((q, v), wanted)]
+    return np.stack(found)
+
+
 def report(rows: list[dict]) -> list[str]:
     lines = [
         "", "## Simulation", "",
         "10⁹ steps of one robot a second, of 1 ms each: by the kernel alone, and by a whole run "
         f"of {TOTAL} steps with its records. A launch: one of such a run with 16 robots, "
         "start and end shared out. Errors: the end after 100 steps against the CPU's in fp64, by "
-        "the largest coordinate.", "",
+        "the largest coordinate, the worst of all plans.", "",
         "| robot | integrator | dtype | steps a launch | kernel G/s | run G/s | launch µs "
         "| q error median | max | v error median | max |",
         "|" + "---|" * 11,

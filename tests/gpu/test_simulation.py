@@ -1,6 +1,7 @@
 """Simulation on the GPU target: the run's own machinery on a fake GPU, against the CPU's run."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
+from grubler.compiler.ptx_plans import alive
 from grubler.gpu.memory import DeviceArray
 
 from .fake_gpu import FakeDevice, install
@@ -195,6 +197,28 @@ def test_steps_assemble(dtype, substeps, tmp_path):
     path = tmp_path / "code.ptx"
     path.write_text(simulator._step.ptx(0))
     subprocess.run(["ptxas", "-arch=sm_90", "-o", str(tmp_path / "code.o"), str(path)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on this machine")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_step_with_its_state_in_memory(dtype, tmp_path):
+    """Where a plan limits the values of a looped step, its state waits in memory, and the
+    assembler has nothing left to spill."""
+    model = gb.robots.load("quadruped")
+    step = gb.Simulator(model, target="cuda", dtype=dtype, substeps=50)._step
+    tape = step.tape
+    assert len(tape.loops) == 1 and alive(tape) < 5 < alive(tape.loops[0].step)
+    planned = [i for i in range(len(step.candidates)) if step.candidates[i]["columns"].values]
+    assert planned and len(planned) < len(step.candidates)
+    path = tmp_path / "code.ptx"
+    path.write_text(step.ptx(planned[0]))
+    assert step.frames(planned[0])["columns"]["shared"] > 0
+    said = subprocess.run(
+        ["ptxas", "-arch=sm_90", "-v", "-o", str(tmp_path / "code.o"), str(path)],
+        check=True, capture_output=True, text=True,
+    ).stderr  # fmt: skip
+    spilled = [int(n) for n in re.findall(r"(\d+) bytes spill stores", said)]
+    assert max(spilled) < 400
 
 
 def test_bundle_simulates_without_the_compiler(tmp_path):

@@ -23,7 +23,7 @@ from .cpu import _initialize_all
 from .lower import SCALAR, _Line
 from .ptx_emitter import BYTES, GLOBAL, SHARED, PtxEmitter
 from .ptx_registers import Spills, spills
-from .tape import Tape
+from .tape import Loop, Tape
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LAYOUT = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
@@ -50,9 +50,11 @@ class Plan:
 class _GpuLine(_Line):
     """A tape while it is being emitted for a thread, with its moves to and from memory."""
 
-    def __init__(self, kernel: _Kernel, tape: Tape, plan: Spills | None):
-        super().__init__(kernel.e, tape, kernel.read, kernel.write)
-        self.kernel, self.plan = kernel, plan
+    def __init__(
+        self, kernel: _Kernel, tape: Tape, plan: Spills | None, read=None, write=None, first=0
+    ):
+        super().__init__(kernel.e, tape, read or kernel.read, write or kernel.write)
+        self.kernel, self.plan, self.first = kernel, plan, first  # slot
 
     def emit(self):
         places = self._places()
@@ -73,12 +75,53 @@ class _GpuLine(_Line):
 
     def _move(self, action: str, value: int, slot: int) -> None:
         if action == "store":
-            self.kernel.store(slot, self._value(value))
+            self.kernel.store(self.first + slot, self._value(value))
         elif action == "reload":
-            self.names[value] = self.kernel.reload(slot)
+            self.names[value] = self.kernel.reload(self.first + slot)
             self.masks.pop(value, None)
         else:
             self.names[value] = self.read(*self.tape.instructions[value][1:])
+
+    def _instruction(self, instruction):
+        if instruction[0] == "loop" and self.tape is self.kernel.tape:
+            held = self.kernel.loops.get(instruction[1])
+            if held is not None:
+                return self._held_loop(self.tape.loops[instruction[1]], instruction[2:], *held)
+        return super()._instruction(instruction)
+
+    def _held_loop(self, loop: Loop, start: tuple[int, ...], plan: Spills, first: int) -> list:
+        """A loop of a fixed count whose state waits in memory, so that its step has the registers
+        to itself: read from one place, written to another, moved over at the end."""
+        e, kernel, n = self.e, self.kernel, loop.state_size
+        now = first + plan.slots
+        following = now + n
+        for k, a in enumerate(start[:n]):
+            kernel.store(now + k, self._value(a))
+        sizes = [array.size for array in loop.step.inputs]
+
+        def read(argument: int, element: int) -> str:
+            if argument == 0:
+                return kernel.reload(now + element)
+            value = start[sum(sizes[:argument]) + element]
+            instruction = self.tape.instructions[value]
+            return self.read(*instruction[1:]) if instruction[0] == "input" else self._value(value)
+
+        def write(value: str, output: int, element: int) -> None:
+            kernel.store(following + element, value)
+
+        before, head, done = e.label, e.new_label("steps"), e.new_label("stepped")
+        e.line(f"br label %{head}")
+        e.start_block(head)
+        place, k, after = len(e.lines), e.name(), e.name()
+        _GpuLine(kernel, loop.step, plan, read, write, first).emit()
+        for i in range(n):
+            kernel.store(now + i, kernel.reload(following + i))
+        e.line(f"{after} = add i32 {k}, 1")
+        again = e.define(f"icmp ult i32 {after}, {loop.count}")
+        e.line(f"br i1 {again}, label %{head}, label %{done}")
+        e.lines.insert(place, f"  {k} = phi i32 [ 0, %{before} ], [ {after}, %{e.label} ]")
+        e.start_block(done)
+        return [*(kernel.reload(now + i) for i in range(n)), e.number(float(loop.count))]
 
 
 class _Kernel:
@@ -94,6 +137,12 @@ class _Kernel:
         self.regions: dict[str, tuple[int, int]] = {}  # rows: an array's start and pitch there
         self.first_slot = self._reserve() if self.staged else 0  # in numbers of all threads
         slots = self.spilled.slots if self.spilled else 0
+        self.loops: dict[int, tuple[Spills, int]] = {}  # by index: moves in the step, first slot
+        for i, loop in enumerate(tape.loops) if plan.values else ():
+            if loop.tolerance is None and loop.count > 0:
+                moves = spills(loop.step, plan.values)
+                self.loops[i] = (moves, slots)
+                slots += moves.slots + 2 * loop.state_size
         room = plan.shared - -(-self.first_slot // plan.block)
         self.shared_slots = min(slots, max(0, room))
         self.local_slots = slots - self.shared_slots

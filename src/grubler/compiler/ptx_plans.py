@@ -45,7 +45,10 @@ def alive(tape: Tape) -> int:
 def plans(tape: Tape, dtype: str) -> list[dict[str, Plan]]:
     """Plans worth trying, for both layouts, the ones to take unmeasured first."""
     most = alive(tape)
-    if dtype == "float32":
+    inside = max([alive(loop.step) for loop in tape.loops if loop.tolerance is None], default=0)
+    if inside > most:
+        columns = rows = _looped(inside, dtype)
+    elif dtype == "float32":
         columns, rows = _single(most, rows=False), _single(most, rows=True)
     else:
         columns = rows = _double(most)
@@ -94,6 +97,19 @@ def _single(most: int, rows: bool) -> list[Plan]:
     return [*narrow, *medium, free, wide[0]] if rows else [free, *narrow, *medium, wide[0]]
 
 
+def _looped(most: int, dtype: str) -> list[Plan]:
+    """A tape that is a loop around a step: all by the assembler, or the step by us. On an H200 the
+    second is faster by 30 % in fp64 with 314 alive and in fp32 with 666, slower by 30 % in fp32
+    with 314."""
+    free = [Plan(middle=1), Plan(block=64, middle=1)]
+    single = dtype == "float32"
+    if most <= (90 if single else 40):
+        return free
+    # The state waits in shared memory already: in fp64 the plans that bring inputs there come last.
+    planned = _single(most, rows=False)[:4] if single else _double(most)[3::-1]
+    return [*free, *planned] if most <= (400 if single else 200) else [*planned, *free]
+
+
 def _double(most: int) -> list[Plan]:
     if most <= 40:
         return [Plan(middle=1), Plan(block=64, middle=1), Plan()]
@@ -110,4 +126,6 @@ def _double(most: int) -> list[Plan]:
         Plan(values=v, staged=staged, shared=_ALONE, middle=m)
         for v, staged, m in ((110, False, 1), (110, True, 0), (110, False, 0), (116, False, 0))
     ]
+    if most <= 340:  # a step of Mini Cheetah: inputs in shared memory are half as fast again
+        alone[:2] = alone[1::-1]
     return [*alone, *tried[:3]]
