@@ -6,24 +6,12 @@ import argparse
 import json
 from pathlib import Path
 
-from . import against_peers, paper_tables, simulation
+from . import against_peers, constrained_report, paper_tables, simulation
 from .pictures import chain_picture, speedup_picture
+from .tables import table
 from .timing import machine
 
 RESULTS = Path(__file__).parent / "results"
-
-
-def number(x, digits=3) -> str:
-    if x is None:
-        return ""
-    return x if isinstance(x, str) else f"{x:.{digits}g}"
-
-
-def table(rows: list[dict], columns: dict[str, str]) -> str:
-    lines = ["| " + " | ".join(columns.values()) + " |", "|" + "---|" * len(columns)]
-    for row in rows:
-        lines.append("| " + " | ".join(number(row[key]) for key in columns) + " |")
-    return "\n".join(lines)
 
 
 def report(data: dict) -> str:
@@ -104,6 +92,7 @@ def main() -> None:
         "chains": paper_tables.chains,
         "compilation": paper_tables.compile_times,
         "simulation": simulation.steps_per_second,
+        **constrained_report.steps(),
     }
     for name, step in steps.items():
         print(f"{name} ...", flush=True)
@@ -114,11 +103,14 @@ def main() -> None:
     for row in data["tables"]:
         row["same_sign"] = "yes" if row["same_sign"] else "no"
     (out / "results.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
-    (out / "results.md").write_text(report(data))
+    text = report(data)
+    if "constrained" in data:
+        text += "\n" + constrained_report.report(data, out)
+    (out / "results.md").write_text(text)
     chain_picture(data["chains"], out / "chains.svg")
     if "pinocchio" in data:
         speedup_picture(data["pinocchio"], out / "speedup.svg")
-    print(report(data))
+    print(text)
 
 
 if __name__ == "__main__":

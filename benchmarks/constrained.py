@@ -1,25 +1,30 @@
-"""Constrained dynamics: Table II of Sathya et al. again, Fig. 3, and the scaling of Figs. 2 and 4.
+"""Constrained dynamics: Table II of Sathya et al. again, on the package's robots and the zoo's.
 
-    python -m benchmarks.constrained [--out DIRECTORY] [--quick]
+Times of our methods are those of compiled kernels in a loop of compiled code, one lane, and of one
+bound call from Python; Pinocchio and MuJoCo are called from Python. Operation counts stand beside.
 
-Times of our methods are those of compiled kernels, one lane; Pinocchio and MuJoCo are called from
-Python. Operation counts stand beside the times.
+    python -m benchmarks.constrained [--out DIRECTORY]
+
+runs the constrained part of `make bench` alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import grubler as gb
 from grubler.constrained import Constraint, constrained_forward_dynamics
+from grubler.formats import load_urdf
 
 from .against_peers import BATCH, from_urdf, one_state
-from .peers import Pinocchio, mjcf
+from .peers import Pinocchio, example_urdf, mjcf
 from .timing import interleaved, machine
 
 METHODS = {
@@ -30,114 +35,204 @@ METHODS = {
     "PV-soft": ("pv_soft", {}),
     "LTL-soft": ("ltl_soft", {}),
 }
+RESULTS = Path(__file__).parent / "results"
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
-TOES = ["right_toe_contact", "left_toe_contact"]
-HANDS = ["right_hand_contact", "left_hand_contact"]
+
+
+def points(names):
+    return [Constraint(n, "point") for n in names]
+
+
+def welds(names):
+    return [Constraint(n) for n in names]
+
+
+def package_robots() -> dict:
+    """Robots of example-robot-data: the model, feet (and hands) by link."""
+    return {
+        "panda": ("panda_description/urdf/panda.urdf", "fixed", ["panda_hand_tcp"]),
+        "Go1": ("go1_description/urdf/go1.urdf", "free",
+                ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]),
+        "Talos": ("talos_data/robots/talos_reduced.urdf", "free",
+                  ["left_sole_link", "right_sole_link", "wrist_left_ft_link",
+                   "wrist_right_ft_link"]),
+        "G1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "free",
+               ["left_ankle_roll_link", "right_ankle_roll_link", "left_wrist_yaw_link",
+                "right_wrist_yaw_link"]),
+    }  # fmt: skip
 
 
 def sets() -> list[tuple[str, gb.Model, list[Constraint]]]:
     """Rows of the table: a name, a robot, its constraints."""
-
-    def points(names):
-        return [Constraint(n, "point") for n in names]
-
-    def welds(names):
-        return [Constraint(n) for n in names]
-
-    arm, humanoid = gb.robots.load("arm7"), gb.robots.load("humanoid")
-    hand = ["panda_hand_tcp"]
-    rows = [("arm (0D)", arm, []), ("arm (H3)", arm, points(hand)), ("arm (H)", arm, welds(hand))]
-    for robot in ("quadruped", "mini_cheetah"):
-        model = gb.robots.load(robot)
-        rows += [(f"{robot} ({n}F3)", model, points(LEGS[:n])) for n in range(5)]
-    for ends, label in ((0, "0D"), (1, "F"), (2, "2F"), (3, "2F+H"), (4, "2F+2H")):
-        rows.append((f"humanoid ({label})", humanoid, welds((TOES + HANDS)[:ends])))
-    rows.append(("mit_humanoid (2F)", gb.robots.load("mit_humanoid"), welds(TOES)))
-    go1 = "go1_description/urdf/go1.urdf"
-    talos = "talos_data/robots/talos_reduced.urdf"
-    for name, path, links, kind in (
-        ("Go1 (4F3)", go1, ["FL_foot", "FR_foot", "RL_foot", "RR_foot"], "point"),
-        ("solo12 (4F3)", "solo_description/robots/solo12.urdf",
-         ["FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"], "point"),
-        ("talos (2F)", talos, ["left_sole_link", "right_sole_link"], "weld"),
-        ("talos (2F+2H)", talos, ["left_sole_link", "right_sole_link", "wrist_left_ft_link",
-                                  "wrist_right_ft_link"], "weld"),
-    ):  # fmt: skip
-        try:
-            model = from_urdf(path, "free")
-            rows.append((name, model, [Constraint(model.frame(n).name, kind) for n in links]))
-        except (gb.GrublerError, OSError) as error:
-            print(f"  {name} left out: {error}")
+    rows, ends = [], {}
+    for name, (path, base, links) in package_robots().items():
+        model = arm_of_seven(path) if name == "panda" else from_urdf(path, base)
+        ends[name] = model, [model.frame(n).name for n in links]
+    arm, hand = ends["panda"]
+    rows += [("panda (0D)", arm, []), ("panda (H3)", arm, points(hand))]
+    rows += [("panda (H)", arm, welds(hand))]
+    go1, feet = ends["Go1"]
+    rows += [(f"Go1 ({label})", go1, points(feet[:n])) for n, label in COUNTS.items()]
+    for name in ("Talos", "G1"):
+        model, links = ends[name]
+        for n, label in ((1, "F"), (2, "2F"), (3, "2F+H"), (4, "2F+2H")):
+            rows.append((f"{name} ({label})", model, welds(links[:n])))
+    cheetah = gb.robots.load("mini_cheetah")
+    rows += [(f"mini_cheetah ({x})", cheetah, points(LEGS[:n])) for n, x in COUNTS.items()]
+    toes, hands = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact"]
+    humanoid = gb.robots.load("mit_humanoid")
+    rows.append(("mit_humanoid (2F)", humanoid, welds(toes)))
+    rows.append(("mit_humanoid (2F+H3)", humanoid, welds(toes) + points(hands)))
+    tello = ["left-toe_contact", "right-toe_contact"]
+    rows.append(("tello (2F)", gb.robots.load("tello"), welds(tello)))
     return rows
 
 
-def table(quick: bool = False) -> list[dict]:
+def arm_of_seven(path: str) -> gb.Model:
+    """Panda with its fingers held: a mimic joint would be a loop, and Pinocchio's no tree."""
+    text = example_urdf(path).read_text().replace('type="prismatic"', 'type="fixed"')
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        file = Path(folder) / "panda.urdf"
+        file.write_text(text)
+        return load_urdf(file, base="fixed")
+
+
+COUNTS = {0: "0D", 1: "F3", 2: "2F3", 3: "3F3", 4: "4F3"}
+
+
+def table() -> list[dict]:
     """Times in µs and operation counts of every method, and of Pinocchio and MuJoCo."""
-    out = []
-    for name, model, constraints in sets():
-        if quick and name not in ("arm (H)", "quadruped (4F3)"):
-            continue
-        row: dict = {"robot": name, "m": sum(3 if c.rows == "point" else 6 for c in constraints)}
-        soft = [Constraint(c.frame, c.rows, softness=1e-6) for c in constraints]
-        for label, (method, options) in METHODS.items():
-            given = tuple(soft if method.endswith("soft") else constraints)
-            if not given and method.endswith("soft"):
+    return [measured(*row) for row in sets()]
+
+
+def measured(name: str, model: gb.Model, constraints) -> dict:
+    row: dict = {"robot": name, "m": sum(3 if c.rows == "point" else 6 for c in constraints)}
+    state = one_state(model)
+    calls, batches = {}, {}
+    for label, (method, options) in METHODS.items():
+        given = constraints
+        if method.endswith("soft"):
+            if not constraints:
                 continue
-            arguments = {"constraints": given, "method": method, **options}
-            fn = constrained_forward_dynamics
-            row[f"{label} µs"] = kernel_us(fn, model, **arguments)
-            row[f"{label} ops"] = gb.count_operations(fn, model, **arguments).total
-        for label, rival in (("Pinocchio", pinocchio_us), ("MuJoCo", mujoco_us)):
-            try:
-                row[f"{label} µs"] = rival(model, constraints)
-            except (ImportError, ValueError) as error:
-                print(f"  {label} on {name} left out: {error}")
-        print(row, flush=True)
-        out.append(row)
-    return out
+            given = [Constraint(c.frame, c.rows, softness=1e-6) for c in constraints]
+        code = gb.compile(
+            constrained_forward_dynamics, model, constraints=tuple(given), method=method, lanes=1,
+            **options,
+        )  # fmt: skip
+        row[f"{label} ops"] = code.operations.total
+        calls[label] = loop(code, model)
+        batches[label] = BATCH
+        if label == "PV-early":
+            calls["bound"] = code.bind(*(np.ascontiguousarray(x) for x in state))
+    expected = constrained_forward_dynamics(model, *state, constraints, method="kkt").a
+    row["error"] = float(np.abs(calls["bound"]()[0] - expected).max() / np.abs(expected).max())
+    for label, rival in RIVALS.items():
+        try:
+            call = rival(model, constraints, state, expected)
+        except (ImportError, ValueError, RuntimeError) as error:
+            row[f"{label} left out"] = str(error)
+        else:
+            calls[label] = call
+    seconds = interleaved(calls, rounds=8, seconds=0.005)
+    for label, x in seconds.items():
+        row[f"{label} µs"] = x / batches.get(label, 1) * 1e6
+    row["LTL / PV-early"] = row["LTL µs"] / row["PV-early µs"]
+    row["ops ratio"] = row["LTL ops"] / row["PV-early ops"]
+    if "Pinocchio µs" in row:
+        row["Pinocchio / ours"] = row["Pinocchio µs"] / row["bound µs"]
+    print(f"  {name}: LTL / PV-early {row['LTL / PV-early']:.2f}", flush=True)
+    return row
 
 
-def kernel_us(fn, model, **options) -> float:
-    """A state's time in a loop of compiled code, one after the other."""
-    compiled = gb.compile(fn, model, lanes=1, **options)
+def loop(compiled, model, count: int = BATCH):
+    """A call that runs a kernel over states, one after the other, in compiled code."""
     rows = [one_state(model, seed) for seed in range(8)]
-    batch = [np.tile(np.stack(x), (BATCH // 8, 1)) for x in zip(*rows)]
-    out = tuple(np.empty((BATCH, *x.shape)) for x in compiled.outputs)
-    return interleaved({"ours": lambda: compiled(*batch, out=out)}, rounds=8)["ours"] / BATCH * 1e6
+    batch = [np.tile(np.stack(x), (count // 8, 1)) for x in zip(*rows, strict=True)]
+    batch = batch[: len(compiled.inputs)]
+    out = tuple(np.empty((count, *x.shape)) for x in compiled.outputs)
+    return partial(compiled, *batch, out=out if len(out) > 1 else out[0])
 
 
-def pinocchio_us(model: gb.Model, constraints) -> float:
+def pinocchio(model: gb.Model, constraints, state, expected):
     """pin.constraintDynamics of the same tree, from Python."""
     if model.loops:
         raise ValueError("its loops would be constraints of Pinocchio's, too")
     peer = Pinocchio(model)
-    pin = peer.pin
+    call = peer.constrained_call(constraints, state)
+    error = np.abs(peer.back(call()) - expected).max() / np.abs(expected).max()
+    if not error < 1e-9:  # never time what does not compute the same
+        raise ValueError(f"this twin's accelerations differ from ours by {error:.0e}")
+    return call
+
+
+def pinocchio_with_rotors(model: gb.Model, constraints, state, expected):
+    """Rotors as joints of Pinocchio's, each closed by a loop: the nearest thing it computes.
+
+    Its constraints are points and welds and know no gear ratio; its mimic joints do, but aba and
+    constraintDynamics refuse them ("This algorithm does not support Joint Mimic type in the
+    model"). Here each rotor turns about its link's axis and a point holds it to the link: the ratio
+    is 1:1, which is another robot with as many joints and loops.
+    """
+    import pinocchio as pin
+
+    if model.name != "mini_cheetah":
+        raise ValueError("made for the Mini Cheetah")
+    tree = gb.robots.load("quadruped")
+    peer = Pinocchio(tree)
+    names = {tree.bodies[i].name: j for i, j in peer.ids.items() if i >= 0}
+    twin, rotors = with_rotors(pin, peer, tree, model)
+    twin_data = twin.createData()
     models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    where = pin.SE3(np.eye(3), np.array([0.03, 0.03, 0.03]))
+    for rotor, link in rotors:
+        models.append(pin.RigidConstraintModel(
+            pin.ContactType.CONTACT_3D, twin, rotor, where, link, where, pin.ReferenceFrame.LOCAL
+        ))  # fmt: skip
     for c in constraints:
-        frame = model.frame(c.frame)
-        kind = pin.ContactType.CONTACT_3D if c.rows == "point" else pin.ContactType.CONTACT_6D
+        frame = tree.frame(c.frame)
+        joint = twin.getJointId(peer.model.names[names[tree.bodies[frame.body].name]])
         place = pin.SE3(np.array(frame.placement.E.T), np.array(frame.placement.r))
-        joint = frame.body + 1  # joints were added body by body
-        contact = pin.RigidConstraintModel(kind, peer.model, joint, place, pin.ReferenceFrame.LOCAL)
-        models.append(contact)
+        models.append(pin.RigidConstraintModel(
+            pin.ContactType.CONTACT_3D, twin, joint, place, pin.ReferenceFrame.LOCAL
+        ))  # fmt: skip
+    for contact in models:
         data.append(contact.createData())
-    pin.initConstraintDynamics(peer.model, peer.data, models, data)
-    settings = pin.ProximalSettings(1e-12, 0.0, 1)
-    state = one_state(model)
+    pin.initConstraintDynamics(twin, twin_data, models, data)
+    q, v = pin.neutral(twin), np.zeros(twin.nv)
     call = partial(
-        pin.constraintDynamics, peer.model, peer.data, *peer.state(*state), models, data, settings
-    )
-    if constraints:
-        ours = constrained_forward_dynamics(model, *state, constraints).a
-        error = np.abs(peer.back(call()) - ours).max() / np.abs(ours).max()
-        if not error < 1e-8:  # never time what does not compute the same
-            raise ValueError(f"this twin's accelerations differ from ours by {error:.0e}")
-    return interleaved({"pin": call})["pin"] * 1e6
+        pin.constraintDynamics, twin, twin_data, q, v, np.ones(twin.nv), models, data,
+        pin.ProximalSettings(1e-10, 1e-8, 10),
+    )  # fmt: skip
+    if not np.all(np.isfinite(call())):
+        raise ValueError("Pinocchio's accelerations are not finite")
+    return call
 
 
-def mujoco_us(model: gb.Model, constraints) -> float:
+def with_rotors(pin, peer: Pinocchio, tree: gb.Model, exact: gb.Model):
+    """Pinocchio's tree with a rotor beside every revolute link, and the pairs (rotor, link)."""
+    ratios = {loop.inputs[0].joint.name: loop for loop in exact.loops}
+    twin, pairs, ids = pin.Model(), [], {0: 0}
+    twin.gravity.linear = np.array(tree.gravity)
+    for i in range(1, peer.model.njoints):
+        name, parent = peer.model.names[i], ids[peer.model.parents[i]]
+        place, joint = peer.model.jointPlacements[i], peer.model.joints[i]
+        rotor = None
+        if name in ratios:  # before its link, whose subtree must be numbered in one run
+            body = ratios[name].outputs[0]
+            rotor = twin.addJoint(parent, joint, place, f"{name}_rotor")
+            inertia = pin.Inertia(float(body.mass), np.array(body.com), np.array(body.inertia))
+            twin.appendBodyToJoint(rotor, inertia, pin.SE3.Identity())
+        ids[i] = twin.addJoint(parent, joint, place, name)
+        twin.appendBodyToJoint(ids[i], peer.model.inertias[i], pin.SE3.Identity())
+        if rotor is not None:
+            pairs.append((rotor, ids[i]))
+    return twin, pairs
+
+
+def mujoco(model: gb.Model, constraints, state, expected):
     """mj_forward with the constraints as soft equalities, as MuJoCo has them."""
-    import mujoco
+    import mujoco as mj
 
     text = ""
     for c in constraints:
@@ -146,72 +241,30 @@ def mujoco_us(model: gb.Model, constraints) -> float:
         body = model.bodies[frame.body].name
         kind = "connect" if c.rows == "point" else "weld"
         text += f'<{kind} body1="{body}" anchor="{place}"/>'
-    simulator = mujoco.MjModel.from_xml_string(
-        mjcf(model).replace("</equality>", f"{text}</equality>")
-    )
-    data = mujoco.MjData(simulator)
-    return interleaved({"mj": partial(mujoco.mj_forward, simulator, data)})["mj"] * 1e6
+    if any(not hasattr(loop, "ratios") for loop in model.loops):
+        raise ValueError("loops other than gears are not written here")
+    simulator = mj.MjModel.from_xml_string(mjcf(model).replace("</equality>", f"{text}</equality>"))
+    return partial(mj.mj_forward, simulator, mj.MjData(simulator))
 
 
-def soft_accuracy() -> list[dict]:
-    """Fig. 3: residuals and distance from the hard solution over the weights 1/R."""
-    model = gb.robots.load("humanoid")
-    ends = TOES + HANDS[:1]
-    hard = [Constraint(f) for f in ends]
-    rows = []
-    for power in range(0, 15):
-        soft = [Constraint(f, softness=10.0**-power) for f in ends]
-        for method in ("pv_soft", "ltl_soft"):
-            off, gap = [], []
-            for seed in range(10):
-                q, v = model.random_state(seed)
-                tau = np.zeros(model.nv)
-                exact = constrained_forward_dynamics(model, q, v, tau, hard, method="kkt")
-                a, multipliers, _ = constrained_forward_dynamics(
-                    model, q, v, tau, soft, method=method
-                )
-                off.append(np.linalg.norm(a - exact.a))
-                gap.append(np.linalg.norm(multipliers) * 10.0**-power)
-            rows.append({"method": method, "weight": 10.0**power, "residual": np.median(gap),
-                         "distance": np.median(off)})  # fmt: skip
-    return rows
-
-
-def picture(rows: list[dict], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, key, label in zip(
-        axes, ("residual", "distance"), ("constraint residual", "distance of a from the hard one")
-    ):
-        for method, style in (("pv_soft", "C0o-"), ("ltl_soft", "C1s--")):
-            chosen = [row for row in rows if row["method"] == method]
-            axis.loglog(
-                [r["weight"] for r in chosen], [r[key] for r in chosen], style, label=method
-            )
-        axis.set_xlabel("weight 1/R")
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.3)
-        axis.legend()
-    figure.savefig(path)
-    plt.close(figure)
+RIVALS = {"Pinocchio": pinocchio, "Pinocchio, loops": pinocchio_with_rotors, "MuJoCo": mujoco}
 
 
 def main() -> None:
+    from .constrained_report import report, steps
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.constrained", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--quick", action="store_true", help="two rows only")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    soft = soft_accuracy()
-    picture(soft, arguments.out / "soft.svg")
-    data = {"machine": machine(), "constrained": table(arguments.quick), "soft": soft}
-    (arguments.out / "constrained.json").write_text(
-        json.dumps(data, indent=1, default=float) + "\n"
-    )
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    data = {"machine": machine()}
+    for name, step in steps().items():
+        print(f"{name} ...", flush=True)
+        data[name] = step()
+    text = report(data, out)
+    (out / "constrained.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
+    (out / "constrained.md").write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -18,7 +19,11 @@ def example_urdf(path: str) -> Path:
 
 
 class Pinocchio:
-    """A tree of ours as a Pinocchio model, joint by joint; its state in Pinocchio's layout."""
+    """A tree of ours as a Pinocchio model, joint by joint; its state in Pinocchio's layout.
+
+    Joints are added depth first: Pinocchio's sparse factorizations (`constraintDynamics`) take a
+    joint's subtree to be numbered in one run, and compute something else where it is not.
+    """
 
     def __init__(self, model: gb.Model):
         import pinocchio as pin
@@ -26,15 +31,31 @@ class Pinocchio:
         self.pin, self.ours = pin, model
         self.model = pin.Model()
         self.model.gravity.linear = np.array(model.gravity)
-        ids = {-1: 0}
-        for body in model.bodies:
+        self.ids = {-1: 0}
+        for body in depth_first(model):
             place = body.joint.placement
-            ids[body.index] = self.model.addJoint(
-                ids[body.parent], self._joint(body), pin.SE3(place.E.T, place.r), body.joint.name
-            )
+            self.ids[body.index] = self.model.addJoint(
+                self.ids[body.parent], self._joint(body), pin.SE3(place.E.T, place.r),
+                body.joint.name,
+            )  # fmt: skip
             inertia = pin.Inertia(float(body.mass), np.array(body.com), np.array(body.inertia))
-            self.model.appendBodyToJoint(ids[body.index], inertia, pin.SE3.Identity())
+            self.model.appendBodyToJoint(self.ids[body.index], inertia, pin.SE3.Identity())
+            self.model.armature[-body.joint.nv :] = body.joint.armature
         self.data = self.model.createData()
+        self.iq, self.iv = self._order()
+
+    def _order(self):
+        """Which element of our q and v stands at each place of Pinocchio's."""
+        iq, iv = np.zeros(self.model.nq, dtype=int), np.zeros(self.model.nv, dtype=int)
+        for cluster in self.ours.clusters:
+            (body,) = cluster.bodies
+            joint = self.model.joints[self.ids[body]]
+            q, v = np.arange(self.ours.nq)[cluster.q], np.arange(self.ours.nv)[cluster.v]
+            if self.ours.bodies[body].joint.kind == "free":  # xyzw, linear first
+                q, v = q[[0, 1, 2, 4, 5, 6, 3]], v[[3, 4, 5, 0, 1, 2]]
+            iq[joint.idx_q : joint.idx_q + joint.nq] = q
+            iv[joint.idx_v : joint.idx_v + joint.nv] = v
+        return iq, iv
 
     def _joint(self, body):
         pin, joint = self.pin, body.joint
@@ -53,17 +74,48 @@ class Pinocchio:
         raise ValueError(f"no Pinocchio twin here for a {joint.kind} joint")
 
     def state(self, q, v, x):
-        """q, v and a force or acceleration in Pinocchio's layout (xyzw, linear first)."""
-        if self.ours.joints[0].kind != "free":
-            return q.copy(), v.copy(), x.copy()
-        swap = [3, 4, 5, 0, 1, 2]
-        q = np.concatenate([q[:3], q[4:7], q[3:4], q[7:]])
-        return q, *(np.concatenate([y[swap], y[6:]]) for y in (v, x))
+        """q, v and a force or acceleration in Pinocchio's layout."""
+        return q[self.iq], v[self.iv], x[self.iv]
 
     def back(self, x):
-        if self.ours.joints[0].kind != "free":
-            return np.array(x)
-        return np.concatenate([x[[3, 4, 5, 0, 1, 2]], x[6:]])
+        """A velocity, force or acceleration in our layout."""
+        out = np.empty(len(x))
+        out[self.iv] = x
+        return out
+
+    def constraints(self, constraints):
+        """Their contact models and data, on frames of our model: points and welds."""
+        pin = self.pin
+        models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for c in constraints:
+            frame = self.ours.frame(c.frame)
+            kind = pin.ContactType.CONTACT_3D if c.rows == "point" else pin.ContactType.CONTACT_6D
+            place = pin.SE3(np.array(frame.placement.E.T), np.array(frame.placement.r))
+            joint = self.ids[frame.body]
+            contact = pin.RigidConstraintModel(
+                kind, self.model, joint, place, pin.ReferenceFrame.LOCAL
+            )
+            models.append(contact)
+            data.append(contact.createData())
+        return models, data
+
+    def constrained_call(self, constraints, state, damping=0.0, iterations=1):
+        """A call of pin.constraintDynamics without arguments."""
+        models, data = self.constraints(constraints)
+        self.pin.initConstraintDynamics(self.model, self.data, models, data)
+        settings = self.pin.ProximalSettings(1e-12, damping, iterations)
+        return partial(
+            self.pin.constraintDynamics, self.model, self.data, *self.state(*state), models, data,
+            settings,
+        )  # fmt: skip
+
+
+def depth_first(model: gb.Model, parent: int = -1):
+    """The bodies, each followed by all that hangs on it."""
+    for body in model.bodies:
+        if body.parent == parent:
+            yield body
+            yield from depth_first(model, body.index)
 
 
 class MuJoCo:

@@ -48,11 +48,18 @@ class LDL:
             x[i] = x[i] - sum((self.L[i][k] * x[k] for k in range(i)), 0.0)
         return x
 
+    def half(self, b):
+        """L⁻¹ b: with `scale`, B' A⁻¹ C = half(B)' scale(half(C))."""
+        return np.stack(self._forward(b))
+
+    def scale(self, y):
+        """D⁻¹ y."""
+        return np.stack([x * d for x, d in zip(y, self.inverse_pivots, strict=True)])
+
     def quadratic(self, B):
         """B' A⁻¹ B, by half a solve; symmetric."""
-        Y = self._forward(B)
-        scaled = np.stack([y * d for y, d in zip(Y, self.inverse_pivots, strict=True)])
-        return symmetric(np.stack(Y).T @ scaled)
+        Y = self.half(B)
+        return symmetric(Y.T @ self.scale(Y))
 
     def solve(self, b):
         """A⁻¹ b for a vector or for the columns of a matrix."""

@@ -72,15 +72,15 @@ class Leaves:
 
     def forward(self, b):
         """L⁻ᵀ b, in the order of elimination."""
-        return np.stack(self.ldl._forward(b[::-1]))
+        return self.ldl.half(b[::-1])
 
     def scale(self, y):
         """D⁻¹ y."""
-        return np.stack([x * d for x, d in zip(y, self.ldl.inverse_pivots)])
+        return self.ldl.scale(y)
 
     def backward(self, y):
         """L⁻¹ D⁻¹ y, in the order of the coordinates."""
-        x = [x * d for x, d in zip(y, self.ldl.inverse_pivots)]
+        x = list(self.ldl.scale(y))
         for i in reversed(range(len(x))):
             x[i] = x[i] - sum((self.ldl.L[k][i] * x[k] for k in range(i + 1, len(x))), 0.0)
         return np.stack(x[::-1])

@@ -91,16 +91,16 @@ class Carried:
 
     def cross(self, state, crossing, F) -> dict:
         """Carry blocks F across a joint (42c)-(42e); returns Y = S' F by block."""
-        Y, Z = {}, {}
+        Y, Q, Z = {}, {}, {}
         for b in F:
-            up, Y[b], Z[b], gain = cross_rows(state, crossing, F[b])
+            up, Y[b], Q[b], Z[b], gain = cross_rows(state, crossing, F[b])
             self._add(state.cluster.parent, b, up)
             if self.l[b] is not None:
                 self.l[b] = self.l[b] + gain
         for a in F:
             for b in F:
                 if a <= b:
-                    term = Y[a].T @ Z[b]
+                    term = Q[a].T @ Z[b]
                     self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
         return Y
 

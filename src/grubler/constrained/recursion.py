@@ -57,18 +57,23 @@ def cross_joint(state, H, p, tau):
 def cross_rows(state, crossing: Crossing, F):
     """Constraint forces F = K' carried across a joint.
 
-    Returns F seen from the parent (42c), Y = S' F, Z = D⁻¹ Y, and what l gains (42d), None without
-    velocities.
+    Returns F seen from the parent (42c), Y = S' F, its half-solved form Q = L⁻¹ Y and D⁻¹ Q for
+    D = L D L' (so that Y' D⁻¹ Y = Q' D⁻¹ Q costs half a solve), and what l gains (42d), None
+    without velocities.
     """
     U, D, u, W = crossing
     Y = state.S.T @ F
-    Z = D.solve(Y)
+    Q = D.half(Y)
+    Z = D.scale(Q)
+    gain = None
+    if u is not None:
+        gain = Z.T @ D.half(u)
     if W is None:
-        through = F - U @ Z
-        gain = None if u is None else through.T @ state.c + Z.T @ u
-        return state.X.forces_back(through), Y, Z, gain
-    gain = None if u is None else F.T @ state.c + Z.T @ u
-    return state.X.forces_back(F) - W @ Z, Y, Z, gain
+        through = F - D.half(U.T).T @ Z
+        gain = None if gain is None else through.T @ state.c + gain
+        return state.X.forces_back(through), Y, Q, Z, gain
+    gain = None if gain is None else F.T @ state.c + gain
+    return state.X.forces_back(F) - D.half(W.T).T @ Z, Y, Q, Z, gain
 
 
 def roll_out(state, crossing: Crossing, a_parent, drive=None):
