@@ -4,7 +4,9 @@ Rows K a + l = 0 and one coordinate with axis S: the reflection I - β w w' (65)
 one row, the pivot, so that this row alone, K̃ a + l̃ = 0, tells the coordinate's acceleration, and
 the others, K̂ with K̂ S = 0, pass on (67), (68). Any row may be the pivot, also one with ks = 0
 (Remark 7). Where all of ks is zero, at a singular posture or for redundant rows, β is zero, and the
-rows pass on whole (Remark 8): the pivot then takes a spare slot, which is zero otherwise.
+rows pass on whole (Remark 8): the pivot then takes a spare slot, which is zero otherwise. Where ks
+is not zero but too small to divide by, the reflected pivot passes on as the joint's inertia lets it
+move, K̃ - (K̃ S) U'/D; what is left out is its own L = (K̃ S)²/D, below TOLERANCE² / D.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy as np
 
 from ..symbolic import is_symbolic
 
-TOLERANCE = 1e-6  # |ks| below this counts as zero: the joint does not move the constraint
+TOLERANCE = 1e-6  # with |ks| below this a joint resolves no row
+ZERO = 1e-14  # |ks| below this is none at all
 SURE, GUARD, NONE = "sure", "guard", "none"
 
 
@@ -37,7 +40,7 @@ class Reflection:
     | y, e  |          | the resolved row: y a + e = 0 with y S = 1                       |
     | ks    | ks_i     | K S                                                              |
     | root  | |ks|     | with the sign of the pivot's ks: K̃ S = -root                     |
-    | beta  | 2 / w'w  | zero where the rows pass on whole                                |
+    | beta  | 2 / w'w  | the number 0.0 where ks has one element: no reflection           |
     | rows  | K̂, l̂     | the rows that pass on                                            |
     | pivot |          | the row that is resolved                                         |
     | swap  |          | a spare row whose slot the pivot's takes; None                   |
@@ -52,6 +55,13 @@ class Reflection:
     rows: list[Row]
     pivot: int
     swap: int | None = None
+
+    def push(self, passed):
+        """K̃ S λ of a pivot that passes on: what it pushes the coordinate with."""
+        if self.ok is True:
+            return 0.0
+        before = self.swap is not None and self.swap < self.pivot
+        return -self.root * passed[self.pivot - before]
 
     def multipliers(self, resolved, passed) -> list:
         """λ of the rows as they came, from that of the resolved row and of those passed on (64)."""
@@ -73,12 +83,15 @@ class Reflection:
         return [x[i] - t * (w if i == p else self.ks[i]) for i in range(n)]
 
 
-def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None) -> Reflection:
+def reflect(
+    rows: list[Row], S, sure: bool, spares: int, axis: int | None = None, inertial=None
+) -> Reflection:
     """Resolve one of the rows against the coordinate with axis S.
 
     `sure` says that ks never vanishes. Otherwise a row that cannot be resolved takes a spare slot:
     a new one as long as there are fewer than `spares`, else that of a spare row, which is free
     unless the branch is singular twice. `axis` is the only element of S that the rows meet, if so.
+    `inertial` is (y, e) of the coordinate told by its own inertia.
     """
     n = len(rows)
     ks = [row.K @ S for row in rows]
@@ -88,9 +101,11 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
     if not sure and len(spare) >= spares and pivot not in spare and spare:
         swap = spare[0]
     square = sum((k * k for k in ks[1:]), ks[0] * ks[0])
-    ok = True if sure else square > TOLERANCE**2
-    safe = square if sure else np.where(ok, square, 1.0)
-    inverse = 1.0 / safe
+    ok = some = True
+    if not sure:
+        ok, some = square > TOLERANCE**2, square > ZERO**2
+        square = np.where(some, square, ZERO**2)
+    inverse = 1.0 / square
     y = sum((k * row.K for k, row in zip(ks[1:], rows[1:])), ks[0] * rows[0].K) * inverse
     e = sum((k * row.l for k, row in zip(ks[1:], rows[1:])), ks[0] * rows[0].l) * inverse
     hit = np.ones(len(S))
@@ -100,11 +115,11 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
     alone = all(not is_symbolic(k) and k == 0.0 for i, k in enumerate(ks) if i != pivot)
     if alone:  # no reflection, and a sign less
         root, beta, moved = -ks[pivot], 0.0, {i: rows[i] for i in range(n) if i != pivot}
-        root = root if sure else np.where(ok, root, 1.0)
+        root = root if sure else np.where(some, root, ZERO)
     else:
-        root = np.sqrt(safe) * np.where(ks[pivot] < 0.0, -1.0, 1.0)
+        root = np.sqrt(square) * np.where(ks[pivot] < 0.0, -1.0, 1.0)
         share = 1.0 / (ks[pivot] + root)
-        share = share if sure else share * (1.0 * ok)
+        share = share if sure else share * (1.0 * some)
         beta = share * (inverse * root)
         g = (y * root + rows[pivot].K) * share  # w' K / (|ks| + |ks_p|)
         h = (e * root + rows[pivot].l) * share
@@ -113,7 +128,12 @@ def reflect(rows: list[Row], S, sure: bool, spares: int, axis: int | None = None
             for i in range(n)
             if i != pivot
         }
-    kept = _kept(rows, moved, pivot, swap, ok, hit)
+    whole = rows[pivot]
+    if not sure:  # K̃ - (K̃ S) y of its inertia, with K̃ S = -root
+        own = (0.0, 0.0) if inertial is None else inertial
+        K = np.where(some, (own[0] - y) * root, whole.K)
+        whole = Row(K, np.where(some, (own[1] - e) * root, whole.l))
+    kept = _kept(whole, moved, pivot, swap, ok, hit)
     return Reflection(ok, y, e, ks, root, beta, kept, pivot, swap)
 
 
@@ -150,9 +170,8 @@ def unfold(steps: list[Reflection], multipliers) -> list:
     return x
 
 
-def _kept(rows, moved, pivot, swap, ok, hit) -> list[Row]:
+def _kept(whole, moved, pivot, swap, ok, hit) -> list[Row]:
     if ok is not True:
-        whole = rows[pivot]
         if swap is None:
             # A product, not np.where: CasADi would carry the condition into all that follows.
             stays = 1.0 - ok

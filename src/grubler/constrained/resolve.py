@@ -60,7 +60,8 @@ class Resolved:
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
             push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
-            out[j] = -(c.y @ a + c.e) + c.g * push
+            passing = 0.0 if c.reflection is None else c.reflection.push(slots)
+            out[j] = -(c.y @ a + c.e) + c.g * (push + passing)
             a = a + c.S * out[j]
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
@@ -205,12 +206,15 @@ def resolve(state, joint, H, p, tau, rows, carried, kinds, spares):
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
         U = U * left
         D, u = S @ U, tau[j] - S @ p
+        inverse = 1.0 / D
+        inertial = U * inverse, -u * inverse
         reflection = None
         if kinds[j] != NONE and rows:
             axis = int(np.flatnonzero(S)[0]) if aligned else None
-            reflection = reflect(rows, S, kinds[j] == SURE, spares, axis)
+            sure = kinds[j] == SURE
+            reflection = reflect(rows, S, sure, spares, axis, None if sure else inertial)
             rows = reflection.rows
-        y, e, g = _told(reflection, U, u, D)
+        y, e, g = _told(reflection, *inertial, inverse)
         if reflection is None:
             z, p = 0.5 * U, p - U * e
         else:
@@ -224,15 +228,13 @@ def resolve(state, joint, H, p, tau, rows, carried, kinds, spares):
     return Resolved(space, done, rows, folded), H, p
 
 
-def _told(reflection, U, u, D):
+def _told(reflection, y, e, inverse):
     """y, e, g of a coordinate: by its row, by its inertia, or by whichever the posture allows."""
-    if reflection is not None and reflection.ok is True:
-        return reflection.y, reflection.e, 0.0
-    inverse = 1.0 / D
-    y, e = U * inverse, -u * inverse
     if reflection is None:
         return y, e, inverse
     ok = reflection.ok
+    if ok is True:
+        return reflection.y, reflection.e, 0.0
     return np.where(ok, reflection.y, y), np.where(ok, reflection.e, e), inverse * (1.0 - ok)
 
 
