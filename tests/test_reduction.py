@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 import grubler as gb
 from conftest import relative
 from grubler.algorithms.reduction import TURN, reduced, reframed
-from grubler.joints import KINDS
+from grubler.joints import KINDS, Revolute
 from grubler.spatial import Transform, Turn, cross_force, rpy_matrix, spatial_inertia
 from grubler.symbolic import trace
 from mechanisms import mobile
@@ -150,6 +150,30 @@ def test_fewer_operations_than_described_frames_take():
 
     plain = gb.count_operations(described, model).total
     assert gb.count_operations(gb.inverse_dynamics, model).total < 0.85 * plain
+
+
+class Nut(Revolute):
+    """A user's joint that turns and advances: it inherits from a hinge, and is none."""
+
+    def transform(self, q):
+        turn = super().transform(q)
+        return Transform(turn.E, turn.r + 0.05 * q[0] * self.axis)
+
+    def subspace(self, q):
+        return np.concatenate([self.axis, 0.05 * self.axis])[:, None]
+
+
+def test_a_joint_that_inherits_from_a_hinge_is_not_taken_for_one(monkeypatch):
+    monkeypatch.setitem(KINDS, "nut", Nut)
+    b = gb.ModelBuilder("nut")
+    parent = "world"
+    for name, axis in (("nut", (0, 0, 1)), ("knob", (0, 1, 0))):
+        b.add_body(name, 1.0, (0.1, 0.05, 0.02), (0.1, 0.01, 0, 0.12, 0, 0.09))
+        b.add_joint(f"{name}_joint", "nut", parent, name, rpy=(0.3, 0.2, 0.1), axis=axis)
+        parent = name
+    b.add_body("rotor", 0.2, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.1))
+    b.add_joint("rotor_joint", "nut", "knob", "rotor", rpy=(1.0, 0, 0))
+    obeys_newton(b.build(), 0)
 
 
 def test_symbolic_parameters_are_left_where_they_are():

@@ -148,6 +148,16 @@ class Continuous(Revolute):
 
 
 @dataclass(frozen=True, eq=False)
+class TurnedHinge(Revolute):
+    """Rotation about z by q + offset: what a hinge is in a frame turned about its axis."""
+
+    offset: float = 0.0
+
+    def transform(self, q):
+        return Turn(2, *cos_sin(q[0], self.offset))
+
+
+@dataclass(frozen=True, eq=False)
 class Prismatic(Revolute):
     """Translation along an axis."""
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .errors import ModelError
-from .joints import Joint
+from .joints import Continuous, Joint, Revolute, TurnedHinge
 from .spatial import Transform, skew, spatial_inertia
 
 WORLD = -1  # index of the fixed base
@@ -59,6 +59,11 @@ class TreeJoint:
     def nv(self) -> int:
         return self.motion.nv
 
+    @property
+    def is_hinge(self) -> bool:
+        """Whether it turns about its axis and does nothing else; a user's own kind may do more."""
+        return type(self.motion) in (Revolute, Continuous, TurnedHinge)
+
     def transform(self, q) -> Transform:
         """X_i,λ(i) from the parent body to this body (Algorithm 1, line 6)."""
         return self.motion.transform(q).after(self.placement)
@@ -87,7 +92,7 @@ class Body:
     @cached_property
     def symmetric_about_joint(self) -> bool:
         """Whether turning the joint leaves the inertia unchanged, as it does for every rotor."""
-        if self.joint.kind not in ("revolute", "continuous"):
+        if not self.joint.is_hinge:
             return False
         scale = np.abs(self.spatial).max() + 1e-300
         return all(

@@ -17,13 +17,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..joints import Revolute, perpendicular
+from ..joints import Joint, TurnedHinge, perpendicular
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import Transform, Turn, axis_rotation
-from ..symbolic import cos_sin
+from ..spatial import Transform, axis_rotation
 
-HINGES = ("revolute", "continuous")
 TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
 ZERO = 1e-14  # entries of a placement below this are rounding of an exact zero
 
@@ -83,7 +81,7 @@ def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
             rest = I[i] - J * np.outer(axis, axis)
             I[i] = np.stack([np.stack([J])])
         elif isinstance(I[i], np.ndarray):
-            rest = body.joint.motion.unfelt(I[i])
+            rest = _unfelt(body.joint.motion, I[i])
             I[i] = I[i] - rest
         else:
             continue  # numbers that come with each call: sorting them would cost more
@@ -92,17 +90,19 @@ def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
     return I
 
 
+def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
+    """What the joint does not feel of an inertia; nothing where a joint of the user's inherits a
+    claim that its own motion does not keep."""
+    J, rng = motion.unfelt(I), np.random.default_rng(0)
+    for _ in range(2):
+        q = motion.integrate(motion.neutral(), rng.uniform(-1.0, 1.0, motion.nv))
+        moved = motion.transform(q).congruence(J)
+        if np.abs(moved - J).max() + np.abs(J @ motion.subspace(q)).max() > 1e-12 * np.abs(I).max():
+            return np.zeros((6, 6))
+    return J
+
+
 # frames
-
-
-@dataclass(frozen=True, eq=False)
-class _Hinge(Revolute):
-    """A hinge about z whose angle is `offset` where q is zero."""
-
-    offset: float = 0.0
-
-    def transform(self, q):
-        return Turn(2, *cos_sin(q[0], self.offset))
 
 
 def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
@@ -119,7 +119,7 @@ def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...
     for body in bodies:
         if body.parent in turned:
             turned.add(body.index)  # on a turned parent: what its placement gains, its joint takes
-        if body.joint.kind in HINGES and body.index in turned - posed:
+        if body.joint.is_hinge and body.index in turned - posed:
             new[body.index] = _frame(body, main.get(body.index), new[body.parent])
         else:
             turned.discard(body.index)
@@ -141,7 +141,7 @@ def _main_children(bodies: Sequence[Body]) -> dict[int, Body]:
     for body in bodies:
         rival = chosen.get(body.parent)
         heavier = rival is None or carried[body.index] > carried[rival.index]
-        if body.joint.kind in HINGES and heavier:
+        if body.joint.is_hinge and heavier:
             chosen[body.parent] = body
     return chosen
 
@@ -184,7 +184,7 @@ def _moved(body: Body, new: dict[int, Transform], hinge: bool) -> Body:
         if np.hypot(sine, cosine) < 1e-9:  # parallel axes: all of it is in the angle
             cosine, sine = place.E[0, :2]
         offset = float(np.arctan2(sine, cosine))
-        motion = _Hinge(np.array([0.0, 0.0, 1.0]), offset)
+        motion = TurnedHinge(np.array([0.0, 0.0, 1.0]), offset)
         place = Transform(
             axis_rotation(motion.axis, np.cos(offset), np.sin(offset)) @ place.E, place.r
         )

@@ -167,7 +167,7 @@ def turned_with(K, E, joint):
     parent they stay numbers. K Z = W K with Z the joint's turning and W skew gives
     Q = 1 + sin W + (1 - cos) W².
     """
-    if is_symbolic(K) or joint.kind not in ("revolute", "continuous"):
+    if is_symbolic(K) or not joint.is_hinge:
         return None
     axis = np.flatnonzero(joint.motion.axis)
     if len(axis) != 1 or is_symbolic(joint.placement.E, joint.placement.r):
