@@ -233,7 +233,7 @@ STUDIED = (closed_state, closed_inverse_dynamics, closed_forward_dynamics)
 
 def benchmark(
     models: dict[str, gb.Model], count: int = 10_000, share: float = 0.8, functions=STUDIED,
-    rounds: int = 15,
+    rounds: int = 40,
 ):  # fmt: skip
     """Microseconds a call, compiled, over random states: {model: {function: t}}.
 
