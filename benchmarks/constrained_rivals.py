@@ -13,8 +13,8 @@ import numpy as np
 import grubler as gb
 from grubler.constrained import Constraint, constrained_forward_dynamics
 
-from .against_peers import BATCH, from_urdf
-from .constrained import loop, points, welds
+from .against_peers import from_urdf
+from .constrained import STATES, loop, points, welds
 from .peers import example_urdf
 from .timing import interleaved
 
@@ -83,7 +83,8 @@ def against_code() -> list[dict]:
     rows = []
     for what, fn, model, options, compiled, generated, own in cases():
         code = gb.compile(fn, model, lanes=1, **options)
-        seconds = interleaved({"ours": loop(code, model)}, rounds=8)["ours"] / BATCH * 1e6
+        seconds = interleaved({"ours": loop(code, model)}, rounds=100, seconds=0.001)["ours"]
+        seconds *= 1e6 / STATES
         best = min(x for x in (compiled, generated, own) if x is not None)
         rows.append({
             "what": what, "compiled": compiled, "generated": generated, "own": own,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.first_pass import base_acceleration
-from .pv import Carried, free_base
+from .pv import DENSE, Carried, free_base
 from .recursion import total
 from .reflection import TOLERANCE as STILL
 from .reflection import Row
@@ -49,7 +49,7 @@ class Closing(Carried):
         self.m.append(len(rows))
         self.l.append(np.stack([row.l for row in rows]))
         self._add(k, b, np.stack([row.K for row in rows]).T)
-        self.home[b] = None
+        self.home[b], self.crossed[b] = None, DENSE
         self.sure[b] = self.regular and not any(row.spare for row in rows)
         return b
 

@@ -30,6 +30,8 @@ from .jacobian import jacobian_and_drift
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
 from .rows import constraint_rows, gathered, independent_rows, posed
 
+DENSE = 3  # joints after which forces of a constraint have no zeros left, as a rule
+
 
 def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
     """(a, multipliers); `constraints` are checked ones."""
@@ -75,6 +77,7 @@ class Carried:
         self.F: dict[int, dict] = {}
         self.l = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
+        self.crossed: dict[int, int] = {}  # joints that a block has come through
         for b, block in enumerate(rows):
             for k, F in block.ends.items():
                 self._add(k, b, F)
@@ -92,8 +95,11 @@ class Carried:
     def cross(self, state, crossing, F) -> dict:
         """Carry blocks F across a joint (42c)-(42e); returns Y = S' F by block."""
         Y, Q, Z = {}, {}, {}
+        dense = sum(self.m[b] for b in F) > 1  # half a solve pays for two columns or more
+        dense = dense and all(self.crossed.get(b, 0) >= DENSE for b in F)
         for b in F:
-            up, Y[b], Q[b], Z[b], gain = cross_rows(state, crossing, F[b])
+            up, Y[b], Q[b], Z[b], gain = cross_rows(state, crossing, F[b], dense)
+            self.crossed[b] = self.crossed.get(b, 0) + 1
             self._add(state.cluster.parent, b, up)
             if self.l[b] is not None:
                 self.l[b] = self.l[b] + gain

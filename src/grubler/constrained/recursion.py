@@ -54,26 +54,25 @@ def cross_joint(state, H, p, tau):
     return Crossing(U, D, u, W), Ha, X.force_back(p + H @ c) + W @ D.solve(u)
 
 
-def cross_rows(state, crossing: Crossing, F):
+def cross_rows(state, crossing: Crossing, F, dense: bool):
     """Constraint forces F = K' carried across a joint.
 
-    Returns F seen from the parent (42c), Y = S' F, its half-solved form Q = L⁻¹ Y and D⁻¹ Q for
-    D = L D L' (so that Y' D⁻¹ Y = Q' D⁻¹ Q costs half a solve), and what l gains (42d), None
-    without velocities.
+    Returns F seen from the parent (42c), Y = S' F, Q and Z with Y' D⁻¹ Y = Q' Z, and what l gains
+    (42d), None without velocities. Half a solve, Q = L⁻¹ Y, is cheaper where F is `dense`; a Y with
+    zeros keeps them, Q = Y.
     """
     U, D, u, W = crossing
+    half = D.half if dense else (lambda x: x)
     Y = state.S.T @ F
-    Q = D.half(Y)
-    Z = D.scale(Q)
-    gain = None
-    if u is not None:
-        gain = Z.T @ D.half(u)
+    Q = half(Y)
+    Z = D.scale(Q) if dense else D.solve(Y)
+    gain = None if u is None else Z.T @ half(u)
     if W is None:
-        through = F - D.half(U.T).T @ Z
+        through = F - half(U.T).T @ Z
         gain = None if gain is None else through.T @ state.c + gain
         return state.X.forces_back(through), Y, Q, Z, gain
     gain = None if gain is None else F.T @ state.c + gain
-    return state.X.forces_back(F) - D.half(W.T).T @ Z, Y, Q, Z, gain
+    return state.X.forces_back(F) - half(W.T).T @ Z, Y, Q, Z, gain
 
 
 def roll_out(state, crossing: Crossing, a_parent, drive=None):
