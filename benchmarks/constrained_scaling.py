@@ -101,7 +101,7 @@ def crossover() -> list[dict]:
     """Operations of the inverse OSIM on the stalk: every third link of the stem costs the same
     (axes take turns), so that two stems tell from which one on EFPA is ahead of PV-OSIM."""
     rows = []
-    for branches, length in ((3, 7), (6, 7), (9, 7), (9, 1)):
+    for branches, length in ((3, 7), (6, 7), (9, 7)):
         row = {"branches": branches, "length": length, "stem": 1, "step": 3}
         for method in ("pv_osim", "c_efpa"):
             few, more = (
