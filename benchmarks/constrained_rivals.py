@@ -33,8 +33,8 @@ def cases() -> list[tuple]:
     feet, ends = ([m.frame(n).name for n in x] for m, x in ((solo, FEET), (talos, ENDS)))
     dynamics, osim = constrained_forward_dynamics, gb.inverse_osim
 
-    def held(constraints):
-        return {"constraints": tuple(constraints), "method": "pv_early"}
+    def held(constraints, method="pv_early"):
+        return {"constraints": tuple(constraints), "method": method}
 
     def seen(frames, rows=range(6)):
         return {"frames": [(f, tuple(rows)) for f in frames], "method": "pv_osim"}
@@ -50,7 +50,9 @@ def cases() -> list[tuple]:
         ("inverse OSIM, Talos, 2 x 6D", osim, talos, seen(ends[:2]), 5.3, 4.0, None),
         ("Cassie with its four loops", gb.forward_dynamics, cassie, {"method": "c_aba"},
          18.3, 5.1, None),
-        ("Cassie, loops and two 6D feet", dynamics, cassie, held(cassie_feet), 26.3, 7.6, None),
+        # its postures are close to singular: LTL loses no digits there
+        ("Cassie, loops and two 6D feet", dynamics, cassie, held(cassie_feet, "ltl"),
+         26.3, 7.6, None),
         (f"chain of {BARS} four-bars", gb.forward_dynamics, four_bars(BARS), {"method": "c_aba"},
          171.0, None, None),
     ]  # fmt: skip
