@@ -5,10 +5,12 @@
 | IA   | I_k^A  | articulated-cluster inertia (55)               | (6l, 6l) |
 | pA   | p_k^A  | articulated bias force (55)                    | (6l,)    |
 | U, D | U_k, D_k | (49)                                         |          |
-| u    | u_k    | (49); less U_k' c_k where there is a W         | (nv,)    |
+| u    | u_k    | (49)                                           | (nv,)    |
 | W    | X_k' U_k | U seen from the parent cluster               | (6l', nv)|
 
-A cluster of one body follows the paper line by line. Across several bodies the inertia is projected
+Accelerations are what the robot has beyond coasting, a = 0. What it has then, by its velocities and
+gravity, is in the net forces of C-RNEA's first pass, and the paper's c_k is nowhere else: fewer
+operations than carrying it through both passes. Across several bodies the inertia is projected
 before the subtraction, X' I^A X - W D⁻¹ W', and the second pass needs only W: exact, and cheaper,
 since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor).
 """
@@ -19,50 +21,42 @@ import numpy as np
 
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .first_pass import base_acceleration, first_pass, net_forces, parent_of
+from .c_rnea import net_forces
+from .first_pass import first_pass, stacked
 
 
 def c_aba(model, q, v, tau, f_ext=None):
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or (), points=True)
+    states = first_pass(model, q, v, posed=f_ext or ())
     IA = [block_diagonal(state.I) for state in states]  # line 20
-    pA = net_forces(model, states, f_ext)  # line 21
+    _, f, _ = net_forces(model, q, v, None, f_ext)
+    pA = stacked(states, f)  # line 21
     U, D, u, W = {}, {}, {}, {}
     for state in reversed(states):
         k, p = state.cluster.index, state.cluster.parent
-        S, X, c = state.S, state.X, state.c
+        S, X = state.S, state.X
         U[k] = IA[k] @ S  # (49)
         D[k] = LDL(joint_inertia(state, U[k]))
         u[k] = tau[state.cluster.v] - S.T @ pA[k]
         u[k] = u[k] if state.r is None else u[k] - state.r
+        if p is None:
+            continue
         if len(state.cluster.bodies) > 1:
             W[k] = X.forces_back(U[k])
-            u[k] = u[k] - U[k].T @ c
-            if p is not None:
-                IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
-                pA[p] = pA[p] + X.force_back(pA[k] + IA[k] @ c) + W[k] @ D[k].solve(u[k])
-        elif p is not None:
+            IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
+            pA[p] = pA[p] + X.force_back(pA[k]) + W[k] @ D[k].solve(u[k])
+        else:
             Ia = without_joint(state, IA[k], U[k], D[k])
             IA[p] = IA[p] + X.congruence(Ia)  # (55)
-            pA[p] = pA[p] + X.force_back(pA[k] + Ia @ c + U[k] @ D[k].solve(u[k]))  # (56)
+            pA[p] = pA[p] + X.force_back(pA[k] + U[k] @ D[k].solve(u[k]))  # (56)
     acc, out = [], []
     for state in states:
-        k = state.cluster.index
-        a_parent = parent_of(acc, state.cluster, base_acceleration(model))
-        a = state.X.motion(a_parent) + state.c  # line 40
-        if free(state):  # U = D: (52) without the product
-            out.append(D[k].solve(u[k]) - a)
-        else:
-            known = W[k].T @ a_parent if k in W else U[k].T @ a
-            out.append(D[k].solve(u[k] - known))  # (52)
+        k, p = state.cluster.index, state.cluster.parent
+        a = 0.0 if p is None else state.X.motion(acc[p])  # line 40
+        known = 0.0 if p is None else W[k].T @ acc[p] if k in W else U[k].T @ a
+        out.append(D[k].solve(u[k] - known))  # (52)
         acc.append(a + state.S @ out[-1])  # line 42
     return np.concatenate(out)
-
-
-def free(state) -> bool:
-    """Whether the cluster is one body whose joint allows everything, S = 1."""
-    S = state.S
-    return state.R is None and isinstance(S, np.ndarray) and np.array_equal(S, np.eye(6))
 
 
 def joint_inertia(state, U):

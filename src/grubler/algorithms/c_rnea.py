@@ -41,7 +41,15 @@ class Moving:
 
 def c_rnea(model, q, v, a, f_ext=None):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
-    robot = reduced(model, frozenset(f_ext or ()))
+    return joint_forces(model, *net_forces(model, q, v, a, f_ext))
+
+
+def net_forces(model, q, v, a, f_ext=None, posed=()):
+    """(bodies in motion, force on each (34), each joint with its G and acceleration), by index.
+
+    a=None: a = 0, the robot coasting. Bodies in `posed` keep their frame, as in the first pass.
+    """
+    robot = reduced(model, frozenset([*posed, *(f_ext or ())]))
     I = robot.I
     moving = {WORLD: Moving(None, None, np.zeros(3), np.zeros(3), -model.gravity, np.zeros((3, 3)))}
     f, spin, joints = {}, {}, {}
@@ -50,8 +58,9 @@ def c_rnea(model, q, v, a, f_ext=None):
         G, rates, drifts = k.embedding.velocity_map(positions, v[k.v])
         for i in k.bodies:
             body, Gi = robot.bodies[i], G[k.embedding.columns[i]]
-            up, acceleration = moving[body.parent], Gi @ a[k.v] + drifts[i]
-            joints[i] = Gi, acceleration
+            up = moving[body.parent]
+            acceleration = drifts[i] if a is None else Gi @ a[k.v] + drifts[i]
+            joints[i] = body, Gi, acceleration
             if i in robot.spinning:
                 row, J = spin_row(body), I[i][0, 0]
                 f[i] = J * (row @ up.dw + acceleration[0])
@@ -59,10 +68,10 @@ def c_rnea(model, q, v, a, f_ext=None):
                 spin[body.parent] = spin[body.parent] + h if body.parent in spin else h
             else:
                 moving[i] = move(body.joint, up, positions[i], rates[i], acceleration)
-    for i in moving.keys() - {WORLD}:
+    for i in [i for i in moving if i != WORLD]:
         f[i] = net_force(I[i], moving[i], spin.get(i))
         f[i] = f[i] - f_ext[i] if f_ext and i in f_ext else f[i]
-    return joint_forces(model.clusters, robot.bodies, moving, f, joints)
+    return moving, f, joints
 
 
 def move(joint, up: Moving, q, rate, acceleration) -> Moving:
@@ -84,12 +93,12 @@ def net_force(I, body: Moving, spin):
     return np.concatenate([moment, m * body.A + body.U @ mc])
 
 
-def joint_forces(clusters, bodies, moving, f, joints):
+def joint_forces(model, moving, f, joints):
     """Forces collected towards the world (35), and what each cluster's joint feels of them (31)."""
-    tau = [None] * len(clusters)
-    for k in reversed(clusters):
+    tau = [None] * len(model.clusters)
+    for k in reversed(model.clusters):
         for i in reversed(k.bodies):
-            body, (G, acceleration) = bodies[i], joints[i]
+            body, G, acceleration = joints[i]
             if i in moving:
                 felt, back = moving[i].S.T @ f[i], moving[i].X.force_back(f[i])
             else:

@@ -15,7 +15,7 @@ from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
 from ..linalg import symmetric
 from ..model import Model
-from ..spatial import Transform, cross, cross_motion, net_force, skew
+from ..spatial import cross_motion
 from .reduction import Reduced, as_described, reduced, spin_row
 
 
@@ -44,7 +44,6 @@ class ClusterState:
     R: np.ndarray | None
     r: np.ndarray | None
     robot: Reduced
-    points: bool
 
     @property
     def spinning(self) -> frozenset[int]:
@@ -55,43 +54,22 @@ class ClusterState:
         return split(x, self.X.sizes)
 
 
-def first_pass(
-    model: Model, q, v=None, posed: Collection[int] | None = (), points: bool = False
-) -> list[ClusterState]:
+def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
     Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
     spin would do: those on which a frame sits or a force acts. With None the inertias, too, are
-    each body's own. `points`: accelerations will be those of the bodies' origins (see `_bias`).
+    each body's own.
     """
     robot = as_described(model) if posed is None else reduced(model, frozenset(posed))
     states: list[ClusterState] = []
     for cluster in model.clusters:
         parent = None if cluster.parent is None else states[cluster.parent]
-        states.append(_cluster_joint(robot, cluster, q, v, parent, points))
+        states.append(_cluster_joint(robot, cluster, q, v, parent))
     return states
 
 
-def _bias(X: Transform, up, v, vJ, points: bool):
-    """The part of c that comes of motion (26).
-
-    Accelerations of points differ from spatial ones by w x v. Their bias takes the centripetal
-    w x (w x r) from the parent, and no linear velocity is left in it or in the net forces: those of
-    the bodies, in `v`, fall out of the traced code.
-    """
-    if not points:
-        return cross_motion(v, vJ)
-    w, wJ = v[:3], vJ[:3]
-    linear = X.rotate(centripetal(up[:3], X.r)) + cross(2.0 * w - wJ, vJ[3:])
-    return np.concatenate([cross(w, wJ), linear])
-
-
-def centripetal(w, r):
-    """w x (w x r), sharing the products of w with other r."""
-    return skew(w) @ skew(w) @ r
-
-
-def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, points: bool) -> ClusterState:
+def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent) -> ClusterState:
     embedding = cluster.embedding
     positions = embedding.positions(q[cluster.q])
     G, rates, drifts = embedding.velocity_map(positions, None if v is None else v[cluster.v])
@@ -116,7 +94,7 @@ def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, points: bool)
         up = carried_v[outputs[i]] if inside is None else vs[inside]
         vs.append(X.motion(up) + vJ)
         if index not in robot.spinning:
-            c = c + _bias(X, up, vs[i], vJ, points)
+            c = c + cross_motion(vs[i], vJ)  # (26)
             drift = joint.motion.bias(positions[index], rates[index])
             c = c if drift is None else c + drift
         cs.append(c if inside is None else X.motion(cs[inside]) + c)
@@ -131,7 +109,6 @@ def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent, points: bool)
         R,
         r,
         robot,
-        points,
     )
 
 
@@ -151,6 +128,29 @@ def base_acceleration(model: Model) -> np.ndarray:
     return np.concatenate([np.zeros(3), -model.gravity])
 
 
+def accelerations(states, a, base):
+    """Stacked accelerations of all clusters (33); a=None leaves the bias alone."""
+    acc = []
+    for state in states:
+        k = state.cluster
+        value = state.X.motion(base if k.parent is None else acc[k.parent]) + state.c
+        acc.append(value if a is None else value + state.S @ a[k.v])
+    return acc
+
+
+def stacked(states: list[ClusterState], by_body: dict) -> list:
+    """What bodies have, by index, stacked by cluster; a rotor has one number."""
+    return [
+        np.concatenate(
+            [
+                np.stack([by_body[i]]) if i in state.spinning else by_body[i]
+                for i in state.cluster.bodies
+            ]
+        )
+        for state in states
+    ]
+
+
 def parent_of(values: list, cluster: Cluster, world):
     """A stacked quantity of the parent cluster, or the world's."""
     return world if cluster.parent is None else values[cluster.parent]
@@ -159,34 +159,3 @@ def parent_of(values: list, cluster: Cluster, world):
 def locate(model: Model, body: int) -> tuple[int, int]:
     """The cluster of a body and its place in it."""
     return next((c.index, c.bodies.index(body)) for c in model.clusters if body in c.bodies)
-
-
-def net_forces(model: Model, states: list[ClusterState], f_ext, acc=None) -> list:
-    """f_k^net = I_k a_k + v_k ×* I_k v_k minus the external forces, stacked, of every cluster (34).
-
-    Without accelerations the bias p_k (line 21). The momentum J σ of a rotor's spin turns with the
-    body that carries it.
-    """
-    spin = {}
-    for state in states:
-        for body, I, v in zip(state.cluster.bodies, state.I, state.split(state.v), strict=True):
-            if body in state.spinning:
-                rotor = state.robot.bodies[body]
-                h = spin_row(rotor) * (I[0, 0] * v[0])
-                spin[rotor.parent] = spin[rotor.parent] + h if rotor.parent in spin else h
-    forces = []
-    for state in states:
-        k = state.cluster
-        accelerations = [None] * len(k.bodies) if acc is None else state.split(acc[k.index])
-        parts = []
-        for body, I, v, a in zip(
-            k.bodies, state.I, state.split(state.v), accelerations, strict=True
-        ):
-            if body in state.spinning:
-                parts.append(np.zeros(1) if a is None else I[0] * a)
-                continue
-            v = np.concatenate([v[:3], np.zeros(3)]) if state.points else v
-            f = net_force(I, v, a, spin.get(body))
-            parts.append(f if f_ext is None or body not in f_ext else f - f_ext[body])
-        forces.append(np.concatenate(parts))
-    return forces

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..parts import WORLD
 from ..spatial import Transform
-from .first_pass import first_pass, locate
+from .first_pass import accelerations, first_pass, locate
 
 
 class Kinematics(NamedTuple):
@@ -51,16 +51,6 @@ def body_transforms(model, states) -> dict[int, Transform]:
         for i, body in enumerate(k.bodies):
             X[body] = state.X.blocks[i] @ X[up[state.X.outputs[i]]]
     return X
-
-
-def accelerations(states, a, base):
-    """Stacked spatial accelerations of all clusters (33); a=None leaves the bias alone."""
-    acc = []
-    for state in states:
-        k = state.cluster
-        value = state.X.motion(base if k.parent is None else acc[k.parent]) + state.c
-        acc.append(value if a is None else value + state.S @ a[k.v])
-    return acc
 
 
 def _by_body(states, stacked):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import OSIM as CLUSTER_OSIM
-from ..algorithms.c_rnea import c_rnea
+from ..algorithms.c_rnea import c_rnea, net_forces
 from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
 from ..algorithms.first_pass import first_pass
 from ..errors import InputError
@@ -116,8 +116,10 @@ def residual(model, q, v, a, multipliers, constraints, desired=None):
     """(J a + J̇ v - k + R λ, J) by kinematics: what an acceleration leaves of the constraints."""
     if not constraints:
         return np.zeros(0), np.zeros((0, model.nv))
-    states = first_pass(model, q, v, posed=posed(constraints))
-    rows = constraint_rows(model, states, constraints, desired)
+    bodies = posed(constraints)
+    states = first_pass(model, q, v, posed=bodies)
+    moving, _, _ = net_forces(model, q, v, None, None, bodies)
+    rows = constraint_rows(model, states, constraints, desired, moving)
     J, l = jacobian_and_drift(model, states, rows)
     return J @ a + l + softness(rows) * multipliers, J
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration
-from .pv import DENSE, Carried, free_base
+from .pv import DENSE, Carried
 from .recursion import total
 from .reflection import TOLERANCE as STILL
 from .reflection import Row
@@ -83,7 +82,6 @@ class Closing(Carried):
         """Blocks at a cluster as forces on its parent and on its joint."""
         here = self.at(state.cluster.index)
         for b, F in here.items():
-            self.l[b] = self.l[b] + F.T @ state.c
             here[b] = np.concatenate([state.X.forces_back(F), state.S.T @ F])
 
     def leave(self, state, n: int) -> None:
@@ -94,7 +92,6 @@ class Closing(Carried):
     def pass_on(self, state) -> None:
         """Carry blocks to the parent, their coordinates being eliminated."""
         for b, F in self.at(state.cluster.index).items():
-            self.l[b] = self.l[b] + F.T @ state.c
             self._add(state.cluster.parent, b, state.X.forces_back(F))
 
     def close(self, k, H, p):
@@ -125,9 +122,6 @@ class Closing(Carried):
         closing = [b for b in here if self.home[b] is None]
         if not closing:
             return
-        if not free_base(model):
-            for b in closing:
-                self.l[b] = self.l[b] + here[b].T @ base_acceleration(model)
         alive = np.concatenate([self.moved[b] for b in closing]) > STILL**2
         sure = all(self.sure[b] for b in closing)
         system = Semidefinite(self.matrix(closing), 1.0 * alive, sure)

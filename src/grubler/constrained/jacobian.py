@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration
-from ..algorithms.kinematics import accelerations
-
 
 def jacobian_and_drift(model, states, rows):
     """J (m, nv) and l with J a + l + R λ = 0 over all blocks; l is None without velocities."""
-    moving = bool(states) and states[0].v is not None
-    bias = accelerations(states, None, base_acceleration(model)) if moving else None
     J, l = [], []
     for block in rows:
         columns: dict = {}
-        drift = block.l
         for k, F in block.ends.items():
-            drift = drift + F.T @ bias[k] if moving else None
             for j, part in path_jacobian(model, states, k, F).items():
                 columns[j] = columns[j] + part if j in columns else part
         parts = [columns.get(c.index, np.zeros((block.m, c.nv))) for c in model.clusters]
         J.append(np.concatenate(parts, axis=1))
-        l.append(drift)
-    return np.concatenate(J), np.concatenate(l) if moving else None
+        l.append(block.l)
+    return np.concatenate(J), None if any(x is None for x in l) else np.concatenate(l)
 
 
 def path_jacobian(model, states, k: int, F) -> dict:

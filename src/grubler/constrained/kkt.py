@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
-from ..algorithms.c_rnea import c_rnea
+from ..algorithms.c_rnea import c_rnea, net_forces
 from ..algorithms.first_pass import first_pass
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, posed
@@ -27,8 +27,10 @@ def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     m = sum(c.m for c in constraints)
     if m == 0:
         return free, np.zeros(0)
-    states = first_pass(model, q, v, posed=posed(constraints))
-    rows = constraint_rows(model, states, constraints, desired)
+    bodies = posed(constraints)
+    states = first_pass(model, q, v, posed=bodies)
+    moving, _, _ = net_forces(model, q, v, None, None, bodies)
+    rows = constraint_rows(model, states, constraints, desired, moving)
     J, drift = jacobian_and_drift(model, states, rows)
     R = softness(rows)
     MinvJt = np.linalg.solve(M, J.T)

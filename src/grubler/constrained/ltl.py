@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
-from ..algorithms.c_rnea import c_rnea
+from ..algorithms.c_rnea import joint_forces, net_forces
 from ..algorithms.first_pass import first_pass
 from ..algorithms.projection import solve_from_leaves
 from ..linalg import LDL, symmetric
@@ -53,10 +53,12 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
 
 def joint_space(model, q, v, tau, constraints, f_ext, desired):
     """M, J, tau - h, l and the rows."""
-    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())])
-    rows = constraint_rows(model, states, constraints, desired)
+    bodies = posed(constraints)
+    states = first_pass(model, q, v, posed=[*bodies, *(f_ext or ())])
+    moving, f, joints = net_forces(model, q, v, None, f_ext, bodies)
+    rows = constraint_rows(model, states, constraints, desired, moving)
     rows = independent_rows(model, rows, constraints)
-    force = tau - c_rnea(model, q, v, np.zeros(model.nv), f_ext)
+    force = tau - joint_forces(model, moving, f, joints)
     M = mass_matrix_of(model, states)
     if not rows:
         return M, None, force, None, rows

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration, first_pass, parent_of
+from ..algorithms.first_pass import first_pass, parent_of
 from ..linalg import LDL, symmetric
 from ..symbolic import is_symbolic
 from .jacobian import jacobian_and_drift
@@ -51,14 +51,14 @@ def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
     if early:
         a_base, multipliers = solve_base_first(states[0], H[0], p[0], tau, carried)
     else:
-        multipliers = carried.solve(model)  # (43), (47)
+        multipliers = carried.solve()  # (43), (47)
 
     acc, out = [], []
     for state in states:
         k = state.cluster.index
-        a_parent = parent_of(acc, state.cluster, base_acceleration(model))
+        a_parent = parent_of(acc, state.cluster, np.zeros(6))
         if k == 0 and early:
-            out.append(a_base - state.X.motion(a_parent) - state.c)
+            out.append(a_base)
             acc.append(a_base)
             continue
         drive = total(Y[k][b] @ multipliers[b] for b in Y[k]) if Y[k] else None
@@ -129,16 +129,12 @@ class Carried:
             start += self.m[b]
         return out
 
-    def solve(self, model) -> list:
+    def solve(self) -> list:
         """The multipliers by block, once all rows have come to the world (43), (47)."""
         blocks = list(range(len(self.m)))
         if not blocks:
             return []
-        l = self.l
-        if not free_base(model):  # through a free joint the world's acceleration does not reach
-            F, a_base = self.at(None), base_acceleration(model)
-            l = [l[b] + F[b].T @ a_base for b in blocks]
-        x = LDL(self.matrix(blocks)).solve(-np.concatenate(l))
+        x = LDL(self.matrix(blocks)).solve(-np.concatenate(self.l))
         return list(self.split(blocks, x).values())
 
     def components(self) -> list[list[int]]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration, parent_of
+from ..algorithms.first_pass import parent_of
 from .closing import Closing
 from .recursion import cross_joint, prepared, roll_out
 from .reflection import GUARD, SURE, Row
@@ -97,7 +97,7 @@ def rolled_out(model, states, rows, crossings, waiting, carried, taken):
     acc, out, slots = [], [], {}
     for state in states:
         k = state.cluster.index
-        a_parent = parent_of(acc, state.cluster, base_acceleration(model))
+        a_parent = parent_of(acc, state.cluster, np.zeros(6))
         if isinstance(crossings[k], Resolved):
             passed = slots.get(("cluster", k), [0.0] * len(crossings[k].rows))
             qdd, a, found = crossings[k].roll_out(state, a_parent, passed, carried.multipliers)

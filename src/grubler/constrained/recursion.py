@@ -1,4 +1,8 @@
-"""One joint of the recursions: the articulated inertia and bias carried across it, as in C-ABA."""
+"""One joint of the recursions: the articulated inertia and bias carried across it, as in C-ABA.
+
+As there, accelerations are what the robot has beyond coasting, a = 0: what it has then, by its
+velocities and gravity, is in the forces p and in the rows' l, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms.c_aba import joint_inertia, without_joint
-from ..algorithms.first_pass import first_pass, net_forces
+from ..algorithms.c_rnea import net_forces
+from ..algorithms.first_pass import first_pass, stacked
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
 from .rows import in_body_axes, independent_rows, posed
@@ -19,7 +24,7 @@ class Crossing(NamedTuple):
     | code | paper    | meaning                                                 | shape     |
     |------|----------|---------------------------------------------------------|-----------|
     | U, D | H S, D_i | articulated inertia along the joint, LDL' of D          | (6l, nv)  |
-    | u    | S' f_i^A | tau - S' p; less U' c where there is a W                | (nv,)     |
+    | u    | S' f_i^A | tau - S' p                                              | (nv,)     |
     | W    | X' U     | U seen from the parent; None for a cluster of one body  | (6l', nv) |
     """
 
@@ -31,27 +36,29 @@ class Crossing(NamedTuple):
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
-    states = first_pass(model, q, v, posed=[*posed(constraints), *(f_ext or ())], points=True)
+    bodies = posed(constraints)
+    states = first_pass(model, q, v, posed=[*bodies, *(f_ext or ())])
     H = [block_diagonal(state.I) for state in states]
-    p = net_forces(model, states, f_ext)
-    rows = in_body_axes(model, states, constraints, desired)
+    moving, f, _ = net_forces(model, q, v, None, f_ext, bodies)
+    p = stacked(states, f)
+    rows = in_body_axes(model, states, constraints, desired, moving)
     return states, H, p, independent_rows(model, rows, constraints)
 
 
 def cross_joint(state, H, p, tau):
     """(Crossing, H and p seen from the parent): the sums' terms of (42a), (42b)."""
-    S, X, c = state.S, state.X, state.c
+    S, X = state.S, state.X
     U = H @ S
     D = LDL(joint_inertia(state, U))
     u = tau - S.T @ p
     u = u if state.r is None else u - state.r
     if len(state.cluster.bodies) == 1:
         Ha = without_joint(state, H, U, D)
-        pa = p + Ha @ c + U @ D.solve(u)
+        pa = p + U @ D.solve(u)
         return Crossing(U, D, u, None), X.congruence(Ha), X.force_back(pa)
-    W, u = X.forces_back(U), u - U.T @ c
+    W = X.forces_back(U)
     Ha = symmetric(X.congruence(H) - D.quadratic(W.T))
-    return Crossing(U, D, u, W), Ha, X.force_back(p + H @ c) + W @ D.solve(u)
+    return Crossing(U, D, u, W), Ha, X.force_back(p) + W @ D.solve(u)
 
 
 def cross_rows(state, crossing: Crossing, F, dense: bool):
@@ -69,9 +76,7 @@ def cross_rows(state, crossing: Crossing, F, dense: bool):
     gain = None if u is None else Z.T @ half(u)
     if W is None:
         through = F - half(U.T).T @ Z
-        gain = None if gain is None else through.T @ state.c + gain
         return state.X.forces_back(through), Y, Q, Z, gain
-    gain = None if gain is None else F.T @ state.c + gain
     return state.X.forces_back(F) - half(W.T).T @ Z, Y, Q, Z, gain
 
 
@@ -80,7 +85,7 @@ def roll_out(state, crossing: Crossing, a_parent, drive=None):
 
     `drive` is the force of the constraints on the joint, S' K' λ.
     """
-    a = state.X.motion(a_parent) + state.c
+    a = state.X.motion(a_parent)
     U, D, u, W = crossing
     known = u - (U.T @ a if W is None else W.T @ a_parent)
     out = D.solve(known if drive is None else known + drive)

@@ -85,8 +85,7 @@ class Own:
 
     def leave(self, H, p, rows, outer, left, carried):
         """H, p and rows seen from the parent; `outer` are the pairs y, z still to subtract."""
-        X, c = self.state.X, self.state.c
-        rows = [Row(row.K, row.l + row.K @ c, row.spare) for row in rows]
+        X = self.state.X
         if rows and self.state.cluster.parent is not None:
             rows = self._seen_from_parent(rows)
         carried.pass_on(self.state)
@@ -95,7 +94,7 @@ class Own:
         for y, z in outer:
             H = H - np.outer(y, z) - np.outer(z, y)
         H = symmetric(H) * np.outer(left, left)
-        return X.congruence(H), X.force_back(p + H @ c), rows
+        return X.congruence(H), X.force_back(p), rows
 
     def _seen_from_parent(self, rows):
         K, X = np.stack([row.K for row in rows]), self.state.X
@@ -108,7 +107,7 @@ class Own:
         return [Row(K[i], l[i], row.spare) for i, row in enumerate(rows)]
 
     def unmoved(self, a_parent):
-        return self.state.X.motion(a_parent) + self.state.c
+        return self.state.X.motion(a_parent)
 
     def moved(self, a, a_parent, qdd):
         return a
@@ -129,16 +128,15 @@ class Joined:
         self.axes = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
 
     def enter(self, H, p, tau, rows, carried):
-        S, X, c = self.state.S, self.state.X, self.state.c
+        S, X = self.state.S, self.state.X
         U = H @ S
         W, D = X.forces_back(U), symmetric(joint_inertia(self.state, U))
-        p = p + H @ c
         r = S.T @ p if self.state.r is None else S.T @ p + self.state.r
         carried.enter(self.state)
         if rows:
             F = np.stack([row.K for row in rows]).T
             K = np.concatenate([X.forces_back(F), S.T @ F]).T
-            rows = [Row(K[i], row.l + row.K @ c, row.spare) for i, row in enumerate(rows)]
+            rows = [Row(K[i], row.l, row.spare) for i, row in enumerate(rows)]
         H = np.block([[X.congruence(H), W], [W.T, D]])
         return H, np.concatenate([X.force_back(p), r]), tau, rows
 
@@ -157,7 +155,7 @@ class Joined:
         return np.concatenate([a_parent, np.zeros(self.axes.shape[1])])
 
     def moved(self, a, a_parent, qdd):
-        return self.state.X.motion(a_parent) + self.state.c + self.state.S @ qdd
+        return self.state.X.motion(a_parent) + self.state.S @ qdd
 
 
 def turned_with(K, E, joint):

@@ -1,8 +1,7 @@
 """Constraints on the cluster tree: rows on stacked accelerations, with their biases.
 
 Where the recursions meet them, constraints read K a + l + R λ = 0 with `a` the stacked acceleration
-of a cluster in the recursions' sense: gravity is an upward acceleration of the base, and what the
-frame would have at rest in the world is part of l (Sec. III-B2).
+of a cluster beyond coasting: what its velocities and gravity give it, and what is wanted, is in l.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..algorithms.first_pass import base_acceleration, centripetal, locate
+from ..algorithms.first_pass import base_acceleration, locate
 from ..cluster_spatial import block_diagonal
 from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
@@ -92,20 +91,21 @@ class Poses:
         return X.E @ self.rest(above)
 
 
-def constraint_rows(model, states, constraints, desired=None) -> list[Rows]:
-    """The constraints as blocks of rows; states without velocities give no biases."""
+def constraint_rows(model, states, constraints, desired=None, moving=None) -> list[Rows]:
+    """The constraints as blocks of rows; without bodies in motion they have no biases."""
     poses, blocks, start = Poses(model, states), [], 0
     for c in constraints:
         index = tuple(range(start, start + c.m))
         start += c.m
         l = None
-        if states and states[0].v is not None:
-            l = _bias(model, states, poses, c, None if desired is None else desired[list(index)])
+        if moving is not None:
+            wanted = c.acceleration if desired is None else desired[list(index)]
+            l = _bias(model, states, moving, poses, c) - wanted
         blocks.append(Rows(_ends(model, poses, c), l, c.softness, index))
     return blocks
 
 
-def in_body_axes(model, states, constraints, desired=None) -> list[Rows]:
+def in_body_axes(model, states, constraints, desired=None, moving=None) -> list[Rows]:
     """`constraint_rows` of the same constraints, whole triads with the world in the body's axes.
 
     A rotation of the rows; K = [1 0; -r× 1] is sparser than in the axes of a turned frame.
@@ -116,7 +116,7 @@ def in_body_axes(model, states, constraints, desired=None) -> list[Rows]:
         parts = [desired[list(range(i, j))] for i, j in pairwise(at)]
         parts = [x if V is None else V.T @ x for x, (_, V) in zip(parts, turned)]
         desired = np.concatenate(parts)
-    blocks = constraint_rows(model, states, [c for c, _ in turned], desired)
+    blocks = constraint_rows(model, states, [c for c, _ in turned], desired, moving)
     return [
         block if V is None else replace(block, basis=V) for block, (_, V) in zip(blocks, turned)
     ]
@@ -204,17 +204,18 @@ def between_frames(poses: Poses, c: Checked) -> Transform:
     return c.frame.placement @ poses.between(c.frame.body, c.to.body) @ c.to.placement.inverse()
 
 
-def _bias(model, states, poses: Poses, c: Checked, desired):
-    """l = bias - k, with gravity and Baumgarte's terms (Sec. IX-A)."""
+def _bias(model, states, moving, poses: Poses, c: Checked):
+    """K a of the coasting robot, with Baumgarte's terms (Sec. IX-A)."""
     X = between_frames(poses, c) if c.to is not None or c.held else None
-    v, drift = _velocity_and_drift(model, states, c.frame, c.classical)
+    v, a = _coasting(model, states, moving, c.frame, c.classical)
     if c.to is None:
-        drift = drift - c.frame.placement.E @ poses.rest(c.frame.body)
+        gravity = c.frame.placement.E @ poses.rest(c.frame.body)
+        a = a - np.concatenate([np.zeros(3), gravity])
     else:
-        w, other = _velocity_and_drift(model, states, c.to, c.classical)
-        drift = drift - X.E @ other
-        v = v - (Transform(X.E, np.zeros(3)) if c.classical else X).motion(w)
-    l = c.K[:, 3:] @ drift - (c.acceleration if desired is None else desired)
+        w, b = _coasting(model, states, moving, c.to, c.classical)
+        seen = Transform(X.E, np.zeros(3)) if c.classical else X
+        v, a = v - seen.motion(w), a - seen.motion(b)
+    l = c.K @ a
     if c.period is not None:
         l = l + (2.0 / c.period) * (c.K @ v)
     if c.held:
@@ -222,20 +223,19 @@ def _bias(model, states, poses: Poses, c: Checked, desired):
     return l
 
 
+def _coasting(model, states, moving, frame: Frame, classical: bool):
+    """Velocity and acceleration of a frame at a = 0, with -gravity: spatial, or of its origin."""
+    k, place = locate(model, frame.body)
+    v = frame.placement.motion(states[k].split(states[k].v)[place])
+    body, E = moving[frame.body], frame.placement.E
+    linear = E @ (body.A + body.U @ frame.placement.r)
+    if not classical:
+        linear = linear - cross(v[:3], v[3:])
+    return v, np.concatenate([E @ body.dw, linear])
+
+
 def displacement(X: Transform):
     """The frame off its place, in its axes: rotation vector (sine of its angle) and position."""
     R = X.E.T
     turn = np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     return np.concatenate([0.5 * turn, X.E @ X.r])
-
-
-def _velocity_and_drift(model, states, frame: Frame, classical: bool):
-    """A frame's spatial velocity, and what its linear acceleration has beyond X a of its body."""
-    k, place = locate(model, frame.body)
-    body = states[k].split(states[k].v)[place]
-    v = frame.placement.motion(body)
-    turning = cross(v[:3], v[3:])  # classical less spatial
-    if not states[k].points:
-        return v, turning if classical else np.zeros(3)
-    away = frame.placement.E @ centripetal(body[:3], frame.placement.r)  # from the body's origin
-    return v, away if classical else away - turning
