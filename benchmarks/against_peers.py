@@ -15,6 +15,7 @@ from .peers import MuJoCo, Pinocchio, example_urdf
 from .timing import interleaved
 
 BATCH = 4096
+STATES = 512  # of a kernel's loop
 
 # Pinocchio through C++ code generation (robot-specific C, inertias baked in), µs on such a machine
 CODE_GENERATION = {
@@ -124,10 +125,10 @@ def kernel_us(fn, model, lanes: int | None = 1, **options) -> float:
     """A state's time in a loop of compiled code: one after the other, or over the SIMD lanes."""
     compiled = gb.compile(fn, model, lanes=lanes, **options)
     rows = [one_state(model, seed) for seed in range(8)]
-    batch = [np.tile(np.stack(x), (BATCH // 8, 1)) for x in zip(*rows, strict=True)]
-    out = np.empty((BATCH, *compiled.outputs[0].shape))
-    seconds = interleaved({"ours": lambda: compiled(*batch, out=out)}, seconds=0.02)
-    return seconds["ours"] / BATCH * 1e6
+    batch = [np.tile(np.stack(x), (STATES // 8, 1)) for x in zip(*rows, strict=True)]
+    out = np.empty((STATES, *compiled.outputs[0].shape))
+    seconds = interleaved({"ours": lambda: compiled(*batch, out=out)}, rounds=150, seconds=0.001)
+    return seconds["ours"] / STATES * 1e6
 
 
 def against_code_generation() -> list[dict]:

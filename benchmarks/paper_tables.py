@@ -66,7 +66,7 @@ def tables(count: int = 256) -> list[dict]:
             methods = [cluster, *(m for t, m in PAPER if t == table)]
             made = {m: compiled_call(table, m, model, states) for m in methods}
             seconds = interleaved(
-                {m: call for m, (_, call) in made.items()}, rounds=9, seconds=0.02
+                {m: call for m, (_, call) in made.items()}, rounds=60, seconds=0.002
             )
             for method in methods[1:]:
                 percent = 100 * (seconds[method] / seconds[cluster] - 1)

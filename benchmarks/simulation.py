@@ -46,7 +46,7 @@ def steps_per_second() -> list[dict]:
         state = np.tile(q, (BATCH, 1)), np.tile(v / 10, (BATCH, 1)), np.zeros((BATCH, model.nv))
         out = np.empty_like(state[0]), np.empty_like(state[1])
         calls[label] = lambda s=sim, x=state, o=out: s.step(*x, out=o)
-    seconds = interleaved(calls, rounds=5, seconds=0.05)
+    seconds = interleaved(calls, rounds=15, seconds=0.02)
     rows = []
     for label, s in seconds.items():
         count = (robots if "MuJoCo" in label else BATCH) * STEPS

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 def interleaved(
-    calls: dict[str, Callable], rounds: int = 15, seconds: float = 0.01, tick: Callable = bool
+    calls: dict[str, Callable], rounds: int = 60, seconds: float = 0.0025, tick: Callable = bool
 ) -> dict[str, float]:
-    """Seconds a call of each, the best of several rounds that take turns: a slow spell of the
+    """Seconds a call of each, the best of many short rounds that take turns: a slow spell of the
     machine falls on all of them. `tick(1)` is called after each round."""
     repeats, best = {}, {}
     for name, call in calls.items():
