@@ -48,27 +48,6 @@ def rigid_parts(I):
     return I[:3, :3], I[5, 5], np.stack([I[2, 4], I[0, 5], I[1, 3]])
 
 
-def net_force(I, v, a=None, spin=None):
-    """I a + v x* (I v + [spin; 0]) for a rigid body's inertia (6), by the classical acceleration.
-
-    With A = a_lin + w x v, force and moment are m A + dw x mc + w x (w x mc) and
-    Io dw + w x (Io w + spin) + mc x A: a quarter fewer operations than the product and the cross.
-    """
-    Io, m, mc = rigid_parts(I)
-    w = v[:3]
-    A = cross(w, v[3:])
-    h = Io @ w
-    if spin is not None:
-        h = h + spin
-    force = cross(w, cross(w, mc))
-    moment = cross(w, h)
-    if a is not None:
-        A = A + a[3:]
-        force = force + cross(a[:3], mc)
-        moment = moment + Io @ a[:3]
-    return np.concatenate([moment + cross(mc, A), m * A + force])
-
-
 def spatial_inertia(mass, com, inertia):
     """The 6x6 spatial inertia at the body origin, from mass, centre of mass and the rotational
     inertia about the centre of mass (Sec. III-D)."""
