@@ -104,6 +104,8 @@ def mujocos(case: Case, seconds: float) -> dict:
         m.opt.timestep = DT
         m.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
+        # the same mechanism on both sides: what the file says of damping and springs is left out
+        m.dof_damping[:], m.dof_frictionloss[:], m.jnt_stiffness[:] = 0.0, 0.0, 0.0
         for name, (stiffness, rest) in case.springs.items():
             m.joint(name).stiffness[0] = stiffness
             m.qpos_spring[m.joint(name).qposadr[0]] = rest

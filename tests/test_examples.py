@@ -85,7 +85,8 @@ def test_cassies_legs_never_drift():
     results = example["ours"](case, 0.5, ["rk4"]) | example["mujocos"](case, 0.5)
     worst = largest(results)
     assert worst["grubler rk4"][1] < 1e-12 < worst["MuJoCo tuned"][1]
-    assert worst["grubler rk4"][0] < worst["MuJoCo tuned"][0]
+    # MuJoCo's mechanism has no damping either: its energy drifts, it does not drain
+    assert worst["grubler rk4"][0] < worst["MuJoCo tuned"][0] < 5e-3
 
 
 def test_humanoid_leg_accuracy(tmp_path, capsys):
