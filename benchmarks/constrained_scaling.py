@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.constrained.cases import chain, ladder, stalk
 
 import grubler as gb
 from grubler.constrained import Constraint, constrained_forward_dynamics
@@ -33,57 +34,13 @@ def soft_accuracy() -> list[dict]:
     return rows
 
 
-def grow(b: gb.ModelBuilder, parent: str, name: str, n: int) -> str:
-    """n links with turning axes; returns the last."""
-    for i in range(n):
-        body = f"{name}{i}"
-        b.add_body(body, 1.0, com=(0.05, 0.02, 0.1), inertia=(0.02, 0, 0, 0.03, 0, 0.01))
-        axis = np.eye(3)[i % 3]
-        b.add_joint(f"{body}_joint", "revolute", parent, body, xyz=(0.0, 0.02, 0.2), axis=axis)
-        parent = body
-    return parent
-
-
-def chain(n: int) -> tuple[gb.Model, list[str]]:
-    """A serial chain held at its end."""
-    b = gb.ModelBuilder(f"chain{n}")
-    return _built(b, [grow(b, "world", "link", n)])
-
-
-def ladder(rungs: int) -> tuple[gb.Model, list[str]]:
-    """The ladder of Fig. 4b: rungs of seven links, three links of the stile between them."""
-    b = gb.ModelBuilder("ladder")
-    parent, tips = "world", []
-    for i in range(rungs):
-        parent = grow(b, parent, f"stile{i}_", 3)
-        tips.append(grow(b, parent, f"rung{i}_", 7))
-    return _built(b, tips)
-
-
-def stalk(stem: int, branches: int, length: int = 1) -> tuple[gb.Model, list[str]]:
-    """The long stalk of Fig. 2e: branches on both ends of a stem on a free base."""
-    b = gb.ModelBuilder("stalk")
-    b.add_body("root", 5.0, inertia=(0.1, 0, 0, 0.1, 0, 0.1))
-    b.add_joint("float", "free", "world", "root")
-    end = grow(b, "root", "stem", stem)
-    tips = [
-        grow(b, where, f"{side}{i}_", length)
-        for side, where in (("near", "root"), ("far", end))
-        for i in range(branches)
-    ]
-    return _built(b, tips)
-
-
-def _built(b: gb.ModelBuilder, tips: list[str]) -> tuple[gb.Model, list[str]]:
-    return b.build(), tips
-
-
 def scaling() -> list[dict]:
     """Operations over the joints of a chain and the rows of a ladder."""
     rows = []
     for kind, sizes, make in (
-        ("chain", (6, 12, 25, 50, 100), chain), ("ladder", (1, 2, 3, 4, 6), ladder),
-    ):  # fmt: skip
+        ("chain", (6, 12, 25, 50, 100), lambda n: (chain(n), [f"link{n - 1}"])),
+        ("ladder", (1, 2, 3, 4, 6), ladder),
+    ):
         for n in sizes:
             model, tips = make(n)
             row = {"kind": kind, "n": model.nv, "m": 6 * len(tips)}

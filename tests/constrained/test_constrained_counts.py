@@ -45,17 +45,21 @@ NOT_MORE_THAN_LTL = [
 
 # Three rows on branches of a few joints: resolving and carrying cost the same, guards come on top.
 # LTL has none; without them PV-early stays below.
-HARDLY_MORE = {"arm7 H3": 1.01, "mini_cheetah F3": 1.03, "mini_cheetah 2F3": 1.02}
+GUARDS_SHOW = pytest.mark.xfail(strict=True, reason="0.3 to 3 % above LTL, its guards")
+ABOVE = ("arm7 H3", "mini_cheetah F3", "mini_cheetah 2F3")
 
 
-@pytest.mark.parametrize("name", NOT_MORE_THAN_LTL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=GUARDS_SHOW) if n in ABOVE else n for n in NOT_MORE_THAN_LTL],
+)
 def test_pv_early_needs_no_more_operations_than_ltl(name):
     """With all its guards."""
     robot, constraints = CASES.get(name, ("mini_cheetah", points(LEGS[:2])))
     model = load(robot)
     guarded, ltl = count(model, constraints), count(model, constraints, method="ltl")
-    assert guarded <= HARDLY_MORE.get(name, 1.0) * ltl
-    assert count(model, constraints, regular=True) < ltl
+    assert count(model, constraints, regular=True) < min(guarded, ltl)
+    assert guarded <= ltl
     assert count(model, constraints, regular=True) < guarded
 
 

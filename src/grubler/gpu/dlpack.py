@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from dataclasses import dataclass
 
 from .errors import InputError
@@ -54,10 +55,7 @@ class View:
 
     @property
     def size(self) -> int:
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
+        return math.prod(self.shape)
 
     def extent(self, itemsize: int) -> tuple[int, int]:
         """The first byte and the one after the last."""
