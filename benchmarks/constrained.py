@@ -31,6 +31,7 @@ METHODS = {
     "PV": "pv", "PV-early": "pv_early", "LTL": "ltl", "PV-soft": "pv_soft", "LTL-soft": "ltl_soft",
 }  # fmt: skip
 STATES = 2048  # a call: few milliseconds, so that some rounds are not interrupted
+DIFFERENT = 256  # of them: some near singular postures, as they come
 RESULTS = Path(__file__).parent / "results"
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 
@@ -142,8 +143,8 @@ def measured(name: str, model: gb.Model, constraints) -> dict:
 
 def loop(compiled, model, count: int = STATES):
     """A call that runs a kernel over states, one after the other, in compiled code."""
-    rows = [one_state(model, seed) for seed in range(8)]
-    batch = [np.tile(np.stack(x), (count // 8, 1)) for x in zip(*rows, strict=True)]
+    rows = [one_state(model, seed) for seed in range(DIFFERENT)]
+    batch = [np.tile(np.stack(x), (count // DIFFERENT, 1)) for x in zip(*rows, strict=True)]
     batch = batch[: len(compiled.inputs)]
     out = tuple(np.empty((count, *x.shape)) for x in compiled.outputs)
     return partial(compiled, *batch, out=out if len(out) > 1 else out[0])

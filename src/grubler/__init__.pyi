@@ -44,6 +44,7 @@ from .compiled import (
 from .compiler import (
     export as export,
     iterate as iterate,
+    otherwise as otherwise,
 )
 from .constrained import (
     ClosedChain as ClosedChain,

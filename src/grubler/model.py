@@ -51,6 +51,12 @@ class Model:
     def nv_span(self) -> int:
         return sum(body.joint.nv for body in self.bodies)
 
+    @cached_property
+    def nominal(self) -> Model:
+        """The same mechanism with numbers in the places of symbols, see `with_parameters`: what is
+        found out at sample postures is found out there."""
+        return self
+
     @property
     def joints(self) -> tuple[TreeJoint, ...]:
         return tuple(body.joint for body in self.bodies)

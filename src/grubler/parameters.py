@@ -18,6 +18,7 @@ import numpy as np
 from .errors import InputError, ModelError, unknown
 from .loops import LinearCoupling
 from .model import Model
+from .symbolic import is_symbolic
 
 NAMES = ("gravity", "mass", "com", "inertia", "ratio")
 
@@ -60,10 +61,13 @@ def with_parameters(model: Model, values: dict) -> Model:
         renewed = _renewed(model, values["ratio"])
         clusters = tuple(_cluster(cluster, renewed) for cluster in clusters)
         loops = tuple(renewed.get(id(loop), loop) for loop in loops)
-    return replace(
+    new = replace(
         model, gravity=values.get("gravity", model.gravity), bodies=bodies, clusters=clusters,
         loops=loops,
     )  # fmt: skip
+    if is_symbolic(*values.values()):
+        new.__dict__["nominal"] = model.nominal
+    return new
 
 
 def _couplings(model: Model) -> list[LinearCoupling]:

@@ -44,10 +44,15 @@ def loop(x, a):
     return y, r, gc.iterate(lambda x, a: x * 0.5 + a, y, a, count=3) + k
 
 
+def branch(x, y):
+    z = gc.iterate(lambda z, y: z * 0.5 + y, x, y, count=3)
+    return gc.otherwise(x[0] < y[0], z + x, lambda: np.sin(z) * y) * 2.0, z
+
+
 @needs_cc
 @pytest.mark.parametrize("language", ["c", "object"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("fn", [everything, loop])
+@pytest.mark.parametrize("fn", [everything, loop, branch])
 def test_exported_code_computes_the_same(tmp_path, fn, dtype, language):
     compiled = gc.compile_function(fn, [3, 3], dtype=dtype)
     files = gc.export(compiled, tmp_path, language=language)

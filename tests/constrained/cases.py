@@ -6,9 +6,6 @@ import numpy as np
 
 import grubler as gb
 from grubler.constrained import Constraint
-from grubler.constrained.constraints import checked_constraints
-from grubler.constrained.reflection import GUARD, TOLERANCE
-from grubler.constrained.structure import known, norms
 
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
@@ -85,17 +82,6 @@ CASES = {
 def state(model, seed=0):
     q, v = model.random_state(seed)
     return q, v, np.random.default_rng(100 + seed).uniform(-5, 5, model.nv)
-
-
-def smallest_lever(model, constraints, q) -> float:
-    """min |K S|² over the joints that PV-early resolves rows at with a guard: its rounding errors
-    grow with the inverse, since a joint that hardly moves a row has to move far for it."""
-    checked = checked_constraints(model, constraints)
-    direct = tuple(c for c in checked if c.softness is None and c.to is None)
-    kinds = known(model, checked, False)
-    levers = norms(model, direct, q) if direct else {}
-    guarded = [x[0] for k, x in levers.items() if kinds.get(k) == GUARD and x[0] > TOLERANCE**2]
-    return float(min([*guarded, 1.0]))
 
 
 def chain(n: int) -> gb.Model:

@@ -67,6 +67,17 @@ class TestCode:
         assembled(compile_cuda(root, [(2,)], dtype="float32").ptx(0), tmp_path)
 
     @needs_ptxas
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_branches_assemble(self, dtype, tmp_path):
+        model = gb.robots.load("quadruped")
+        feet = tuple(gb.Constraint(f"{leg}_foot_contact", "point") for leg in ("HR", "FL"))
+        f = gb.compile(
+            gb.constrained_forward_dynamics, model, constraints=feet, method="pv_early",
+            target="cuda", dtype=dtype,
+        )  # fmt: skip
+        assembled(f.ptx(0), tmp_path)
+
+    @needs_ptxas
     @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
     def test_architectures(self, arch, tmp_path):
         f = gb.compile(gb.energy, gb.robots.load("arm7"), target="cuda", arch=arch)

@@ -24,7 +24,7 @@ from .function import CompiledFunction
 from .passes import simplify
 from .program import Program
 from .tape import OperationCount, Tape, count, evaluate
-from .trace import checked_shapes, iterate, name_of, trace
+from .trace import checked_shapes, iterate, name_of, otherwise, trace
 
 __all__ = [
     "CompiledFunction",
@@ -38,6 +38,7 @@ __all__ = [
     "evaluate",
     "export",
     "iterate",
+    "otherwise",
     "trace",
 ]
 

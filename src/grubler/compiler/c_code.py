@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .tape import Array, Loop, Tape
+from .tape import Array, Branch, Loop, Tape
 
 _TYPE = {"float64": "double", "float32": "float"}
 _INFIX = {
@@ -69,6 +69,9 @@ class _Printer:
             elif op == "loop":
                 start = [names[a] for a in instruction[2:]]
                 names.append(self.loop(tape.loops[instruction[1]], start, f"{prefix}{k}", indent))
+            elif op == "branch":
+                branch, start = tape.branches[instruction[1]], [names[a] for a in instruction[2:]]
+                names.append(self.branch(branch, start, read, f"{prefix}{k}", indent))
             elif op == "result":
                 names.append(names[instruction[1]][instruction[2]])
             else:
@@ -99,6 +102,22 @@ class _Printer:
         else:
             raise AssertionError(f"operation '{op}' reached the C printer: simplify the tape first")
         return f"({self.type})({text})" if op in _CONDITIONS else text
+
+    def branch(self, branch: Branch, start, read, name: str, indent: str) -> list[str]:
+        """An array of the values, overwritten where the condition fails."""
+        size, arguments = branch.size, len(branch.step.inputs) - 1
+        results, out = start[1 + size :], self.lines.append
+        out(f"{indent}{self.type} {name}_x[{max(size, 1)}];")
+        for i, value in enumerate(start[1 : 1 + size]):
+            out(f"{indent}{name}_x[{i}] = {value};")
+        out(f"{indent}if ({start[0]} == 0) {{")
+        (found,) = self.tape(
+            branch.step, lambda a, e: results[e] if a == arguments else read(a, e), indent + "  "
+        )
+        for i, value in enumerate(found):
+            out(f"{indent}  {name}_x[{i}] = {value};")
+        out(f"{indent}}}")
+        return [f"{name}_x[{i}]" for i in range(size)]
 
     def loop(self, loop: Loop, start: list[str], name: str, indent: str) -> list[str]:
         """A loop over arrays x (state), r (residual) and a step counter."""

@@ -16,8 +16,9 @@ import copy
 import itertools
 
 from . import elementary
+from .control import emit_branch, emit_loop
 from .elementary import literal
-from .tape import Loop, Tape
+from .tape import Tape
 
 # Code generation is superlinear in the length of a basic block: cut the line.
 BLOCK = 512
@@ -223,7 +224,11 @@ class _Line:
             return self.read(instruction[1], instruction[2])
         if op == "loop":
             start = [self._value(a) for a in instruction[2:]]
-            return _emit_loop(e, self.tape.loops[instruction[1]], start)
+            return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
+        if op == "branch":
+            ok, values = self._mask(instruction[2]), [self._value(a) for a in instruction[3:]]
+            branch = self.tape.branches[instruction[1]]
+            return emit_branch(e, branch, ok, values, self.read, self._inside)
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
@@ -243,6 +248,10 @@ class _Line:
         if op in ("sin", "cos", "tan"):
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
+
+    def _inside(self, tape: Tape, read) -> list[list[str]]:
+        """Emit the step of a loop or branch; the names of its outputs' values."""
+        return _Line(self.e, tape, read).emit()
 
     def steps_to(self, k: int) -> int:
         """How many operations lead from the arguments to a value; beyond EARLY it is not known."""
@@ -305,63 +314,6 @@ class _Line:
         raise AssertionError(f"operation '{op}' reached the emitter: simplify the tape first")
 
 
-def _emit_loop(e: Emitter, loop: Loop, start: list[str]) -> list[str]:
-    """A loop in the generated code; the names of its results."""
-    n = loop.state_size
-    state, parameters = start[:n], start[n:]
-    sizes = [array.size for array in loop.step.inputs[1:]]
-    pieces = [parameters[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
-    if loop.tolerance is None and loop.count == 0:
-        return [*state, e.number(0.0)]
-    before, head, done = e.label, e.new_label("loop"), e.new_label("done")
-    e.line(f"br label %{head}")
-    e.start_block(head)
-    # The phis name what the body's end computes; their text is completed once that is known.
-    place = len(e.lines)
-    inside = [e.name() for _ in range(n)]
-    k, steps, active = e.name(), e.name(), e.name()
-    arguments = [inside, *pieces]
-    line = _Line(e, loop.step, lambda argument, element: arguments[argument][element])
-    outputs = line.emit()
-    following, residual, alive, taken = outputs[0], [], active, None
-    if loop.tolerance is not None:
-        residual = outputs[1]
-        alive = e.logical("and", active, _unconverged(e, loop, residual, k))
-        following = [e.select(alive, new, old) for new, old in zip(following, inside)]
-    more = e.binary("fadd", steps, e.number(1.0))
-    taken = e.select(alive, more, steps)
-    next_k = e.define(f"add i32 {k}, 1")
-    if loop.tolerance is None:
-        again = e.define(f"icmp ult i32 {next_k}, {loop.count}")
-    else:
-        again = e.any(alive)
-    e.line(f"br i1 {again}, label %{head}, label %{done}")
-    phis = [
-        f"  {v} = phi {e.type} [ {s}, %{before} ], [ {new}, %{e.label} ]"
-        for v, s, new in zip(inside, state, following)
-    ]
-    phis.append(f"  {k} = phi i32 [ 0, %{before} ], [ {next_k}, %{e.label} ]")
-    phis.append(f"  {steps} = phi {e.type} [ {e.number(0.0)}, %{before} ], [ {taken}, %{e.label} ]")
-    phis.append(f"  {active} = phi {e.mask} [ {e.true()}, %{before} ], [ {alive}, %{e.label} ]")
-    e.lines[place:place] = phis
-    e.start_block(done)
-    return [*following, *residual, taken]
-
-
-def _unconverged(e: Emitter, loop: Loop, residual: list[str], k: str) -> str:
-    """Lanes with a residual beyond tolerance (NaN is not) while steps are left."""
-    tolerance = e.number(loop.tolerance)
-    open_ = "false" if e.lanes == 1 else "zeroinitializer"
-    for r in residual:
-        open_ = e.logical("or", open_, e.compare("ogt", e.call("fabs", r), tolerance))
-    left = e.define(f"icmp ult i32 {k}, {loop.count}")
-    if e.lanes > 1:
-        one = e.define(f"insertelement {e.mask} poison, i1 {left}, i64 0")
-        zeros = f"<{e.lanes} x i32> zeroinitializer"
-        left = e.define(f"shufflevector {e.mask} {one}, {e.mask} poison, {zeros}")
-    return e.logical("and", open_, left)
-
-
 def _angles_together(e: Emitter, line: _Line, width: int) -> None:
     """Sine and cosine of all angles known from the start, `width` at a time, ahead of the line.
 
@@ -393,13 +345,9 @@ def lower(tape: Tape, dtype: str, lanes: int, width: int = 1) -> str:
     With one lane, `width` is how many angles go through a vector register together.
     """
     e = Emitter(dtype, lanes)
-    loaded: dict[tuple[int, int], str] = {}
 
     def read(argument: int, element: int) -> str:
-        key = (argument, element)
-        if key not in loaded:
-            loaded[key] = e.load(f"%in{argument}", element)
-        return loaded[key]
+        return e.load(f"%in{argument}", element)
 
     def write(value: str, output: int, element: int) -> None:
         e.store(value, f"%out{output}", element)

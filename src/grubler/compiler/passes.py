@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
-from .tape import Instruction, Loop, Tape, operands, reordered, with_operands
+from .tape import Instruction, Tape, operands, reordered, with_operands
 
 
 def optimize(tape: Tape) -> Tape:
@@ -34,14 +35,14 @@ def optimize(tape: Tape) -> Tape:
 
 def simplify(tape: Tape) -> Tape:
     """Merge, fold and rewrite until the line is as short as local rules make it."""
-    loops = tuple(Loop(simplify(loop.step), loop.count, loop.tolerance) for loop in tape.loops)
+    tape = tape.inside(simplify)
     instructions, results = _rebuild(tape.instructions, tape.results)
     divisors = Counter(ins[2] for ins in instructions if ins[0] == "div")
     shared = {divisor for divisor, number in divisors.items() if number > 1}
     further = _turned_angles(instructions)
     if shared or further:
         instructions, results = _rebuild(instructions, results, shared, further)
-    return Tape(tape.inputs, tape.outputs, instructions, tuple(results), loops)
+    return replace(tape, instructions=instructions, results=tuple(results))
 
 
 def _turned_angles(instructions) -> dict[int, tuple[int, float]]:
@@ -274,7 +275,7 @@ def fuse(tape: Tape) -> Tape:
     A product that is only ever added or subtracted disappears, even where it enters several sums:
     a fused multiply-add costs no more than the addition alone.
     """
-    loops = tuple(Loop(fuse(loop.step), loop.count, loop.tolerance) for loop in tape.loops)
+    tape = tape.inside(fuse)
     instructions = tape.instructions
     users: dict[int, list[int]] = {}
     for k, instruction in enumerate(instructions):
@@ -298,7 +299,7 @@ def fuse(tape: Tape) -> Tape:
         for k, ins in enumerate(instructions)
     ]
     ordered, results = reordered(fused, tape.results)
-    return Tape(tape.inputs, tape.outputs, ordered, tuple(results), loops)
+    return replace(tape, instructions=ordered, results=tuple(results))
 
 
 def _distinct(users: list[int]) -> bool:

@@ -65,7 +65,7 @@ class _Allocation:
         return self.plan
 
     def _occupies(self, k: int) -> bool:
-        return self.instructions[k][0] not in ("const", "loop")
+        return self.instructions[k][0] not in ("const", "loop", "branch")
 
     def _bring(self, k: int, a: int) -> None:
         if a in self.slot:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .tape import Loop, Tape, operands, reordered, with_operands
+from .tape import Tape, operands, reordered, with_operands
 
 # Candidates looked at, the most recent ones: more than 64 changed nothing on any robot, and an
 # unbounded search would be quadratic.
@@ -27,8 +27,7 @@ def schedule(tape: Tape) -> Tape:
     Where the choice is free the order before decides. Two are tried, as given and with the more
     demanding operand first (Sethi and Ullman), and the one with fewer values alive is kept.
     """
-    loops = tuple(Loop(schedule(loop.step), loop.count, loop.tolerance) for loop in tape.loops)
-    tape = replace(tape, loops=loops)
+    tape = tape.inside(schedule)
     demanding_first, results = reordered(tape.instructions, tape.results, _demand(tape))
     other = replace(tape, instructions=demanding_first, results=tuple(results))
     return min((_scheduled(tape), _scheduled(other)), key=_alive)

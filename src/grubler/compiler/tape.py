@@ -1,4 +1,4 @@
-"""The tape: a straight line of scalar instructions in SSA form, with loops as single nodes.
+"""The tape: a straight line of scalar instructions in SSA form, loops and branches as nodes.
 
 Value k is what instruction k computes. An instruction is a tuple, hashable and easy to read:
 
@@ -6,7 +6,8 @@ Value k is what instruction k computes. An instruction is a tuple, hashable and 
     ("input", argument, element)    an element of an argument, counted row by row
     ("mul", a, b)                   an operation on earlier values
     ("loop", loop, a, b, ...)       tape.loops[loop] started from values a, b, ...
-    ("result", k, j)                the j-th result of the loop at value k
+    ("branch", branch, ok, a, ...)  a, ... where ok, else what tape.branches[branch] gives
+    ("result", k, j)                the j-th result of the loop or branch at value k
 
 Comparisons yield 0.0 or 1.0, and any value other than zero counts as true, as in CasADi.
 """
@@ -16,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -67,6 +69,22 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """What is computed instead where a condition fails, seldom.
+
+    The step's arguments are those of the tape around it, read again, and one more with the results
+    of loops and branches there that it needs. Its node's operands are the condition, the values
+    where it holds, and those results.
+    """
+
+    step: Tape
+
+    @property
+    def size(self) -> int:
+        return self.step.outputs[0].size
+
+
+@dataclass(frozen=True)
 class Tape:
     """A traced function: its arguments, its instructions, and the values that it returns."""
 
@@ -75,14 +93,23 @@ class Tape:
     instructions: list[Instruction] = field(repr=False)
     results: tuple[tuple[int, ...], ...] = field(repr=False)  # values of each output, row by row
     loops: tuple[Loop, ...] = ()
+    branches: tuple[Branch, ...] = ()
 
     def __len__(self) -> int:
         return len(self.instructions)
 
     @property
     def total(self) -> int:
-        """The number of instructions, those of the loops' steps included."""
-        return len(self) + sum(loop.step.total for loop in self.loops)
+        """The number of instructions, those of the steps inside included."""
+        return len(self) + sum(inner.step.total for inner in (*self.loops, *self.branches))
+
+    def inside(self, rewrite: Callable[[Tape], Tape]) -> Tape:
+        """The tape with the steps of its loops and branches rewritten."""
+        loops, branches = (
+            tuple(replace(node, step=rewrite(node.step)) for node in nodes)
+            for nodes in (self.loops, self.branches)
+        )
+        return replace(self, loops=loops, branches=branches)
 
     def digest(self) -> str:
         """A hash of everything that the generated code depends on."""
@@ -96,7 +123,7 @@ def operands(instruction: Instruction) -> tuple[int, ...]:
     op = instruction[0]
     if op in ("const", "input"):
         return ()
-    if op == "loop":
+    if op in ("loop", "branch"):
         return instruction[2:]
     if op == "result":
         return instruction[1:2]
@@ -108,7 +135,7 @@ def with_operands(instruction: Instruction, values) -> Instruction:
     op = instruction[0]
     if op in ("const", "input"):
         return instruction
-    if op == "loop":
+    if op in ("loop", "branch"):
         return (op, instruction[1], *values)
     if op == "result":
         return (op, *values, instruction[2])
@@ -166,6 +193,13 @@ def _run(tape: Tape, arguments) -> list:
         elif op == "loop":
             start = [values[a] for a in instruction[2:]]
             values.append(_run_loop(tape.loops[instruction[1]], start))
+        elif op == "branch":
+            branch = tape.branches[instruction[1]]
+            ok, *rest = (values[a] for a in instruction[2:])
+            taken = rest[: branch.size]
+            if not ok:
+                taken = evaluate(branch.step, *arguments, rest[branch.size :])[0].ravel()
+            values.append(list(taken))
         elif op == "result":
             values.append(values[instruction[1]][instruction[2]])
         else:
@@ -195,7 +229,7 @@ class OperationCount:
     """Arithmetic that one evaluation needs, counted as in the literature's tables.
 
     Loops count once for each step they may take. Changes of sign cost nothing in generated code
-    and are listed apart.
+    and are listed apart, and so is all that branches do where their condition fails.
     """
 
     additions: int = 0
@@ -205,6 +239,7 @@ class OperationCount:
     square_roots: int = 0
     negations: int = 0
     others: int = 0
+    seldom: int = 0
 
     @property
     def total(self) -> int:
@@ -214,7 +249,7 @@ class OperationCount:
         )  # fmt: skip
 
 
-_FREE = {"const", "input", "result", "loop"}
+_FREE = {"const", "input", "result", "loop", "branch"}
 _FUSED = {"fma", "fms", "fnma", "fnms"}  # one multiplication and one addition each
 _COUNTED_AS = {
     "add": "additions", "sub": "additions",
@@ -241,6 +276,9 @@ def _tally(tape: Tape) -> Counter:
     for loop in tape.loops:
         for kind, number in _tally(loop.step).items():
             tally[kind] += number * loop.count
+    for branch in tape.branches:
+        inside = count(branch.step)
+        tally["seldom"] += inside.total + inside.seldom
     return tally
 
 
@@ -254,3 +292,6 @@ def _update_digest(h, tape: Tape) -> None:
     for loop in tape.loops:
         h.update(repr((loop.count, loop.tolerance)).encode())
         _update_digest(h, loop.step)
+    for branch in tape.branches:
+        h.update(b"branch")
+        _update_digest(h, branch.step)

@@ -19,8 +19,8 @@ from .. import symbolic
 from ..errors import InputError
 from .errors import DialectError
 from .log import stage
-from .scalar import FUNCTIONS
-from .tape import Array, Loop, Tape, reordered
+from .reader import Node, read
+from .tape import Array, Loop, Tape
 
 _LIBRARIES = tuple(
     os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (np, symbolic.casadi)
@@ -49,10 +49,17 @@ _RULES = (
 
 
 class _Recording(threading.local):
-    """The loops met so far in the function being traced, innermost trace last."""
+    """Loops and branches met so far in the function being traced, innermost trace last."""
 
     def __init__(self):
-        self.stack: list[list] = []
+        self.stack: list[list[Node]] = []
+
+    def add(self, inner, start, size: int):
+        """Symbols for the results of a node in the innermost trace."""
+        name = f"node{len(self.stack)}_{len(self.stack[-1])}"
+        result = symbolic.symbols(name, size)
+        self.stack[-1].append(Node(inner, start, result))
+        return result
 
 
 _recording = _Recording()
@@ -102,9 +109,9 @@ def trace(fn: Callable, shapes, names: Sequence[str] | None = None) -> Tape:
         except (TypeError, RuntimeError, ValueError, IndexError, NotImplementedError) as error:
             raise _explained(fn, error) from error
         finally:
-            loops = _recording.stack.pop()
+            nodes = _recording.stack.pop()
         inputs = tuple(Array(n, s) for n, s in zip(names, shapes))
-        return _read(fn, inputs, arguments, outputs, loops)
+        return read(name_of(fn), inputs, arguments, outputs, nodes)
 
 
 def name_of(fn: Callable) -> str:
@@ -157,66 +164,6 @@ def _is_own(filename: str) -> bool:
     return folder == os.path.dirname(os.path.abspath(__file__)) or filename == symbolic.__file__
 
 
-def _read(fn, inputs, arguments, outputs, loops) -> Tape:
-    """Read the instructions of the outputs and of what the loops start from."""
-    results = [loop_result for _, _, loop_result in loops]
-    starts = [start for _, start, _ in loops]
-    n_arguments, n_outputs = len(arguments), len(outputs)
-    function = symbolic.function_of([*arguments, *results], [*outputs, *starts], name="f")
-    free = symbolic.free_symbols(function)
-    if free:
-        raise DialectError(
-            f"'{name_of(fn)}' uses traced values that it does not receive ({', '.join(free[:4])}): "
-            "hand them to it as arguments; a loop's step takes them as parameters"
-        )
-    instructions: list = []
-    registers: dict[int, int] = {}
-    zero = 0
-    instructions.append(("const", 0.0))
-    sizes = [int(np.prod(o.shape, dtype=int)) for o in [*outputs, *starts]]
-    values = [[zero] * size for size in sizes]  # what is structurally zero is never written
-    for op, *rest in symbolic.instructions_of(function):
-        if op == "output":
-            values[rest[0]][rest[1]] = registers[rest[2]]
-            continue
-        target, *operands = rest
-        if op == "assign":
-            registers[target] = registers[operands[0]]
-            continue
-        if op in ("const", "input"):
-            instruction = (op, *operands)
-        else:
-            instruction = (_name(fn, op), *[registers[a] for a in operands])
-        if op == "input" and operands[0] >= n_arguments:
-            # Loop nodes are appended below, in order: name them by a negative number until then.
-            instruction = ("result", -1 - (operands[0] - n_arguments), operands[1])
-        registers[target] = len(instructions)
-        instructions.append(instruction)
-    base = len(instructions)
-    for i, start in enumerate(values[n_outputs:]):
-        instructions.append(("loop", i, *start))
-    instructions = [
-        ("result", base - 1 - ins[1], ins[2]) if ins[0] == "result" else ins for ins in instructions
-    ]
-    ordered, returned = reordered(instructions, values[:n_outputs])
-    shapes = [tuple(int(n) for n in o.shape) for o in outputs]
-    named = tuple(Array(f"out{i}" if len(shapes) > 1 else "out", s) for i, s in enumerate(shapes))
-    return Tape(inputs, named, ordered, tuple(returned), tuple(loop for loop, _, _ in loops))
-
-
-_RENAMED = {"constpow": "pow"}
-
-
-def _name(fn, op: str) -> str:
-    op = _RENAMED.get(op, op)
-    if op not in FUNCTIONS:
-        raise DialectError(
-            f"'{name_of(fn)}' uses the operation '{op}', which has no machine code here: write it "
-            "with arithmetic and elementary functions"
-        )
-    return op
-
-
 def iterate(
     step: Callable,
     state,
@@ -249,11 +196,27 @@ def iterate(
     _check_step(step, tape, tolerance)
     loop = Loop(tape, int(count), None if tolerance is None else float(tolerance))
     start = np.concatenate([_flat(a) for a in (state, *parameters)])
-    depth = f"loop{len(_recording.stack)}_{len(_recording.stack[-1])}"
-    result = symbolic.symbols(depth, loop.result_size)
-    _recording.stack[-1].append((loop, start, result))
+    result = _recording.add(loop, start, loop.result_size)
     n, r = loop.state_size, loop.residual_size
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
+
+
+def otherwise(ok, values, fn: Callable):
+    """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
+
+    For what is seldom needed and costs much: np.where computes both. A batch takes the branch
+    where one of the states that share a register does. Both are 1-D, of one size.
+    """
+    if not symbolic.is_symbolic(ok):
+        return values if ok else fn()
+    other = fn()
+    if len(_shape(values)) != 1 or _shape(values) != _shape(other):
+        raise InputError(
+            f"values of shape {_shape(values)} or else {_shape(other)}: give 1-D arrays of one size"
+        )
+    if not _recording.stack:  # a CasADi Function
+        return np.where(ok, values, other)
+    return _recording.add(other, np.concatenate([_flat(ok), values]), values.size)
 
 
 def _shape(a) -> tuple[int, ...]:

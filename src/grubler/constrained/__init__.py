@@ -81,9 +81,8 @@ def constrained_forward_dynamics(
     need rows that are independent at q; where they are not, an error names the remedy (compiled
     code cannot raise one, and returns numbers that are not finite or a large residual).
 
-    `options` of "pv_early": spares=1, how many rows a branch may leave unresolved at a singular
-    posture, and regular=True, fewer operations and no care for singular postures; of "proximal":
-    damping=1e-7 and iterations=6.
+    `options` of "pv_early": regular=True, smaller code and no care for singular postures; of
+    "proximal": damping=1e-7 and iterations=6.
     """
     q, v, tau = checked(model, q=q, v=v, tau=tau)
     constraints = checked_constraints(model, constraints)

@@ -1,32 +1,29 @@
 """Constraints between two bodies inside PV-early: carried as in PV until their ends have met.
 
 In the cluster where both ends have come, K a + l + L λ = 0 with L from both branches; eliminating
-λ row by row (a guarded L D L' factorization of L) stiffens that cluster's inertia,
+λ row by row, L = C D C', stiffens that cluster's inertia:
 
     H <- H + K' L⁻¹ K,   p <- p + K' L⁻¹ l                                                  (49)
-
-and a row whose pivot vanishes, because the branches cannot move it here, stays as K a + l = 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..linalg import LDL
 from .pv import DENSE, Carried
 from .recursion import total
-from .reflection import TOLERANCE as STILL
 from .reflection import Row
-from .semidefinite import TOLERANCE, Semidefinite
 
 
 class Closing(Carried):
     """Blocks with ends in two clusters on their way to where these meet.
 
-    In the clusters of `late` none closes: they go on to the world.
-    `multipliers` by block once known; `left` by cluster the rows that stay, as (source, rows).
+    In the clusters of `late` none closes: they go on to the world. `multipliers` by block once
+    known; `masses` are what its rows feel, the inverse pivots of L.
     """
 
-    def __init__(self, model, rows, regular=False, late=()):
+    def __init__(self, model, rows, late=()):
         super().__init__(rows)
         self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
@@ -34,11 +31,8 @@ class Closing(Carried):
         }
         homes = {b: meeting(model, *rows[b].ends) for b in self.blocks}
         self.home = {b: None if k in late else k for b, k in homes.items()}
-        self.sure = {b: regular or rows[b].R is not None for b in self.blocks}
-        self.regular = regular
-        self.moved: dict = {}  # by block that goes on to the world: |J|² of its rows
         self.multipliers: dict = {}
-        self.left: dict = {}
+        self.masses: list = []
         self._Y: dict = {}
         self._closed: dict = {}
 
@@ -49,14 +43,10 @@ class Closing(Carried):
         self.l.append(np.stack([row.l for row in rows]))
         self._add(k, b, np.stack([row.K for row in rows]).T)
         self.home[b], self.crossed[b] = None, DENSE
-        self.sure[b] = self.regular and not any(row.spare for row in rows)
         return b
 
     def cross(self, state, crossing, F) -> dict:
         Y = self._Y[state.cluster.index] = super().cross(state, crossing, F)
-        for b in Y:
-            if self.home[b] is None:
-                self.moved[b] = self.moved.get(b, 0.0) + (Y[b] * Y[b]).sum(axis=0)
         return Y
 
     def drive(self, k):
@@ -95,11 +85,11 @@ class Closing(Carried):
             self._add(state.cluster.parent, b, state.X.forces_back(F))
 
     def close(self, k, H, p):
-        """(H, p, rows left) after eliminating the blocks whose ends meet in cluster k."""
+        """H and p after eliminating the blocks whose ends meet in cluster k."""
         here = self.at(k)
         closing = [b for b in here if self.home[b] == k]
         if not closing:
-            return H, p, []
+            return H, p
         others = [b for b in here if b not in closing]
         table = Pivots(self, closing, others, {b: F.T for b, F in here.items()})
         for i in range(table.closing):
@@ -109,34 +99,26 @@ class Closing(Carried):
         for b, K in table.write_back(self, others).items():
             here[b] = K.T
         self._closed[k] = (closing, others, table)
-        rows = [i for i in range(table.closing) if table.ok[i] is not True]
-        if rows:
-            keep = [1.0 - table.ok[i] for i in rows]
-            stay = [Row(table.K[i] * s, table.l[i] * s, True) for i, s in zip(rows, keep)]
-            self.left[k] = [(("closure", k), stay)]
-        return H, p, self.left.get(k, [])
+        self.masses += table.g
+        return H, p
 
-    def close_at_world(self, model) -> None:
+    def close_at_world(self) -> None:
         """Blocks whose ends meet at the world: all accelerations are known there."""
-        here = self.at(None)
-        closing = [b for b in here if self.home[b] is None]
+        closing = [b for b in self.at(None) if self.home[b] is None]
         if not closing:
             return
-        alive = np.concatenate([self.moved[b] for b in closing]) > STILL**2
-        sure = all(self.sure[b] for b in closing)
-        system = Semidefinite(self.matrix(closing), 1.0 * alive, sure)
-        found = system.solve(-np.concatenate([self.l[b] for b in closing]))
+        factor = LDL(self.matrix(closing))
+        self.masses += factor.inverse_pivots
+        found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
 
-    def open(self, k, a, slots) -> None:
+    def open(self, k, a) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""
         if k not in self._closed:
             return
         closing, others, table = self._closed[k]
-        left = list(slots.get(("closure", k), []))
-        full = [left.pop(0) if table.ok[i] is not True else 0.0 for i in range(table.closing)]
         known = [x for b in others for x in self.multipliers[b]]
-        self.multipliers |= self.split(closing, np.stack(table.solve(a, known, full)))
+        self.multipliers |= self.split(closing, np.stack(table.solve(a, known)))
 
 
 class Pivots:
@@ -149,17 +131,11 @@ class Pivots:
         L = carried.matrix(blocks)
         n = len(self.l)
         self.L = [[L[i, j] for j in range(n)] for i in range(n)]
-        self.scale = [self.L[i][i] for i in range(n)]
-        self.sure = [carried.sure[b] for b in blocks for _ in range(carried.m[b])]
         self.closing = sum(carried.m[b] for b in closing)
-        self.ok: list = []
         self.g: list = []
 
     def eliminate(self, i, H, p):
-        d = self.L[i][i]
-        ok = True if self.sure[i] else d > TOLERANCE * self.scale[i]
-        g = 1.0 / d if ok is True else (1.0 * ok) / np.where(ok, d, 1.0)
-        self.ok.append(ok)
+        g = 1.0 / self.L[i][i]
         self.g.append(g)
         n = len(self.l)
         for j in range(i + 1, n):
@@ -171,13 +147,12 @@ class Pivots:
         weighted = self.K[i] * g
         return H + np.outer(weighted, self.K[i]), p + weighted * self.l[i]
 
-    def solve(self, a, known, slots) -> list:
-        """Multipliers of the closing rows, given those of the others and of rows that stayed."""
+    def solve(self, a, known) -> list:
+        """Multipliers of the closing rows, given those of the others."""
         x = [None] * self.closing + list(known)
         for i in reversed(range(self.closing)):
             rest = sum((self.L[i][j] * x[j] for j in range(i + 1, len(x))), 0.0)
-            value = -self.g[i] * (self.K[i] @ a + self.l[i] + rest)
-            x[i] = value if self.ok[i] is True else np.where(self.ok[i], value, slots[i])
+            x[i] = -self.g[i] * (self.K[i] @ a + self.l[i] + rest)
         return x[: self.closing]
 
     def write_back(self, carried: Closing, others) -> dict:

@@ -20,7 +20,6 @@ from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.c_efpa import articulated
 from ..algorithms.first_pass import first_pass
 from ..linalg import LDL, symmetric
-from ..symbolic import is_symbolic
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .pv import Carried, free_base
@@ -116,7 +115,7 @@ def pv_osim_fast(model, q, frames):
     Needs frames that the branches can move without the base (L_b invertible); where they cannot at
     any posture, and on a fixed base, it factorizes the matrix of PV-OSIM.
     """
-    if not free_base(model) or not moved_by_branches(model, tuple(frames)):
+    if not free_base(model) or not moved_by_branches(model.nominal, tuple(frames)):
         return DenseSolve(pv_osim(model, q, frames))
     states = posed_states(model, q, frames)
     carried = Carried(frame_rows(model, states, frames))
@@ -130,8 +129,6 @@ def pv_osim_fast(model, q, frames):
 @lru_cache(maxsize=256)
 def moved_by_branches(model, frames) -> bool:
     """Whether the branches alone move the frames every way, at some posture."""
-    if is_symbolic(*[x for loop in model.loops for x in getattr(loop, "ratios", ())]):
-        return True
     for seed in range(3):
         states = posed_states(model, model.random_state(seed)[0], frames)
         J = jacobian_and_drift(model, states, frame_rows(model, states, frames))[0][:, 6:]

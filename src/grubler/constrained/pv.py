@@ -25,47 +25,50 @@ import numpy as np
 
 from ..algorithms.first_pass import first_pass, parent_of
 from ..linalg import LDL, symmetric
-from ..symbolic import is_symbolic
 from .jacobian import jacobian_and_drift
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
 from .rows import constraint_rows, gathered, independent_rows, posed
+from .semidefinite import Semidefinite
 
+STILL = 1e-6  # a row that all joints together move by less than this is not moved at all
 DENSE = 3  # joints after which forces of a constraint have no zeros left, as a rule
 
 
 def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
     """(a, multipliers); `constraints` are checked ones."""
-    states, H, p, rows = prepared(model, q, v, constraints, f_ext, desired)
-    carried = Carried(rows)
-    crossings, Y = {}, {}
-    early = early_base(model, constraints)
-    for state in reversed(states):
+    ready = prepared(model, q, v, constraints, f_ext, desired)
+    return carried_to_base(ready, tau, early_base(model.nominal, constraints))
+
+
+def carried_to_base(ready, tau, base_first: bool = False, redundant: bool = False):
+    """(a, multipliers) from what `prepared` gives.
+
+    Everything is told by inertia, and all rows are resolved together, last, so that a joint that
+    hardly moves a row costs no digits. `redundant` rows are met in the sense of least squares.
+    """
+    states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
+    carried, crossings, Y = Carried(rows), {}, {}
+    for state in reversed(states[base_first:]):
         k, up = state.cluster.index, state.cluster.parent
-        F = carried.at(k)
-        if up is None and early:
-            break
         crossings[k], Ha, pa = cross_joint(state, H[k], p[k], tau[state.cluster.v])
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa
-        Y[k] = carried.cross(state, crossings[k], F)
-    if early:
-        a_base, multipliers = solve_base_first(states[0], H[0], p[0], tau, carried)
-    else:
-        multipliers = carried.solve()  # (43), (47)
-
+        Y[k] = carried.cross(state, crossings[k], carried.at(k))
     acc, out = [], []
-    for state in states:
+    if base_first:
+        a_base, multipliers = solve_base_first(states[0], H[0], p[0], tau, carried)
+        out.append(a_base)
+        acc.append(a_base)
+    else:
+        multipliers = carried.solve(Y.values() if redundant else None)  # (43), (47)
+    for state in states[base_first:]:
         k = state.cluster.index
         a_parent = parent_of(acc, state.cluster, np.zeros(6))
-        if k == 0 and early:
-            out.append(a_base)
-            acc.append(a_base)
-            continue
         drive = total(Y[k][b] @ multipliers[b] for b in Y[k]) if Y[k] else None
         qdd, a = roll_out(state, crossings[k], a_parent, drive)  # (41)
         out.append(qdd)
         acc.append(a)
-    m = sum(c.m for c in constraints)
+    m = sum(len(block.index) for block in rows)
     return np.concatenate(out), gathered(rows, multipliers, m)
 
 
@@ -74,6 +77,7 @@ class Carried:
 
     def __init__(self, rows):
         self.m = [block.m for block in rows]
+        self.soft = [block.R is not None for block in rows]
         self.F: dict[int, dict] = {}
         self.l = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
@@ -129,13 +133,28 @@ class Carried:
             start += self.m[b]
         return out
 
-    def solve(self) -> list:
-        """The multipliers by block, once all rows have come to the world (43), (47)."""
+    def solve(self, crossed=None) -> list:
+        """The multipliers by block, once all rows have come to the world (43), (47).
+
+        Rows may be redundant where `crossed` gives Y of all joints: one that no joint moves, at a
+        singular posture, is left out.
+        """
         blocks = list(range(len(self.m)))
         if not blocks:
             return []
-        x = LDL(self.matrix(blocks)).solve(-np.concatenate(self.l))
+        L, l = self.matrix(blocks), np.concatenate(self.l)
+        if crossed is None:
+            x = LDL(L).solve(-l)
+        else:
+            alive = [self._moved(b, crossed) for b in blocks]
+            x = Semidefinite(L, np.concatenate(alive)).solve(-l)
         return list(self.split(blocks, x).values())
+
+    def _moved(self, b: int, crossed):
+        """One where a row of block b counts, zero where no joint moves it."""
+        if self.soft[b]:
+            return np.ones(self.m[b])
+        return 1.0 * (total([(Y[b] * Y[b]).sum(axis=0) for Y in crossed if b in Y]) > STILL**2)
 
     def components(self) -> list[list[int]]:
         """Blocks that L couples, directly or through others."""
@@ -176,14 +195,10 @@ def free_base(model) -> bool:
 @lru_cache(maxsize=256)
 def early_base(model, constraints) -> bool:
     """Whether (49) applies: a free base, and hard rows that its branches can serve without it."""
-    if not free_base(model) or is_symbolic(*_numbers(model)):
+    if not free_base(model):
         return False
     hard = tuple(c for c in constraints if c.softness is None)
     return bool(constraints) and all(_served_without_base(model, hard, seed) for seed in range(3))
-
-
-def _numbers(model) -> list:
-    return [x for loop in model.loops for x in getattr(loop, "ratios", ())]
 
 
 def _served_without_base(model, constraints, seed: int) -> bool:

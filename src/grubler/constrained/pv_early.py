@@ -11,60 +11,96 @@ its L, until its ends have met in one cluster.
 | done  | K̃, Σ, w      | the joint's elimination (62)-(68), see resolve.py          |          |
 | slots | λ̂_i^A        | multipliers of the rows that a cluster passes on (64)      | (s,)     |
 
-Without branches: whether a joint resolves a row is known before, once and for all, where |K S| does
-not depend on the posture (`SURE`), and else chosen by np.where (`GUARD`), the row passing on
-where the posture is singular. What remains at the world was redundant: its l is the residual, zero
-where the constraints are consistent, and otherwise the least in the sense of least squares, for all
-transformations of rows are orthogonal (those of constraints between bodies are not). Within
-TOLERANCE of a singular posture it counts as singular; near it, rounding errors grow with 1/|K S|².
-
-Where resolving costs more than carrying, by structure, rows are carried to the world as in PV and
-resolved there (`carried_at`): the spare ones, and a few at a free base.
+A joint that hardly moves its row, near a singular posture, has to move far for it: what the row
+feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY`, and
+for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows are carried to
+the world instead, as in PV, and met there in the sense of least squares. In compiled code that is a
+branch: of random postures one or two in a hundred take it.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache, reduce
+
 import numpy as np
 
 from ..algorithms.first_pass import parent_of
+from ..compiler import otherwise
 from .closing import Closing
+from .pv import carried_to_base
 from .recursion import cross_joint, prepared, roll_out
-from .reflection import GUARD, SURE, Row
+from .reflection import Row
 from .resolve import Resolved, resolve
 from .rows import gathered
-from .structure import carried_at, known
+from .structure import POSTURES, carried_at, levers
+
+HEAVY = 3e5  # what a row feels of a joint, in terms of what is usual: errors stay below 1e-9
 
 
-def pv_early(
-    model, q, v, tau, constraints, f_ext=None, desired=None, spares=1, regular=False
-):  # fmt: skip
+def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
     """(a, multipliers).
 
-    `spares` is the number of rows that a branch may leave unresolved at a singular posture: what is
-    beyond is not met, and shows in the residual. `regular=True` leaves out all guards: fewer
-    operations, and NaN at singular postures and for redundant rows.
+    `regular=True` leaves out the branch: smaller code, and lost digits or NaN at singular postures
+    and for redundant rows.
     """
-    states, H, p, rows = prepared(model, q, v, constraints, f_ext, desired)
-    kinds = known(model, constraints, regular)
-    late = carried_at(model, constraints, regular, spares)
-    carried = Closing(model, rows, regular, late)
-    waiting = direct_rows(rows, H, p)
-    crossings: dict = {}
-    taken: dict = {}
+    ready = prepared(model, q, v, constraints, f_ext, desired)
+    usual = usual_masses(model.nominal, constraints)
+    if not regular and usual is None:
+        return carried_to_base(ready, tau, redundant=True)
+    a, multipliers, masses = resolved_early(model, ready, tau, constraints)
+    if regular or not masses:
+        return a, multipliers
+    both = otherwise(
+        reduce(np.logical_and, [x < HEAVY * y for x, y in zip(masses, usual, strict=True)]),
+        np.concatenate([a, multipliers]),
+        lambda: np.concatenate(carried_to_base(ready, tau, redundant=True)),
+    )
+    return both[: model.nv], both[model.nv :]
+
+
+@lru_cache(maxsize=256)
+def usual_masses(model, constraints) -> list[float] | None:
+    """What rows feel of the joints that resolve them, the least of some random postures.
+
+    None where, at most of these, rows cannot be resolved early.
+    """
+    samples = []
+    for seed in range(POSTURES):
+        q, v = model.random_state(seed)
+        ready = prepared(model, q, v, constraints)
+        with np.errstate(all="ignore"):
+            masses = resolved_early(model, ready, np.zeros(model.nv), constraints)[2]
+        samples.append(np.nan_to_num(np.array(masses, dtype=float), nan=np.inf, posinf=np.inf))
+    usual = np.min(samples, axis=0)
+    regular = [np.all(x < HEAVY * usual) for x in samples]
+    return list(usual) if np.mean(regular) > 0.5 else None
+
+
+def resolved_early(model, ready, tau, constraints):
+    """(a, multipliers, what rows feel of the joints that resolve them, where that changes)."""
+    states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
+    known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
+    carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
+    crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
-        H[k], p[k], left = carried.close(k, H[k], p[k])
-        here = [row for _, rows_ in waiting.get(k, []) + left for row in rows_]
+        H[k], p[k] = carried.close(k, H[k], p[k])
+        here = [row for _, rows_ in waiting.get(k, []) for row in rows_]
         tau_k = tau[state.cluster.v]
         if here and k in late:
             taken[k] = carried.take(k, here)
             here = []
         if here:
-            kind = [kinds.get((k, j), SURE if regular else GUARD) for j in range(state.cluster.nv)]
+            lever = [known.get((k, j)) for j in range(state.cluster.nv)]
+            moves = [x is not None and x.moves for x in lever]
             joint = state.robot.bodies[state.cluster.bodies[0]].joint
-            slots = len(here) + 6 if up is None else spares  # the last joint leaves nothing out
-            done, Ha, pa = resolve(state, joint, H[k], p[k], tau_k, here, carried, kind, slots)
-            if up is not None and done.rows:
+            done, Ha, pa = resolve(state, joint, H[k], p[k], tau_k, here, carried, moves)
+            masses += [
+                c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant
+            ]
+            if done.rows and up is None:
+                masses.append(np.inf)  # more rows than freedom
+            elif done.rows:
                 waiting.setdefault(up, []).append((("cluster", k), done.rows))
         else:
             done, Ha, pa = cross_joint(state, H[k], p[k], tau_k)
@@ -72,9 +108,10 @@ def pv_early(
         crossings[k] = done
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa
-    carried.close_at_world(model)
-    a, multipliers = rolled_out(model, states, rows, crossings, waiting, carried, taken)
-    return a, gathered(rows, multipliers, sum(c.m for c in constraints))
+    carried.close_at_world()
+    a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken)
+    found = gathered(rows, multipliers, sum(c.m for c in constraints))
+    return a, found, [*masses, *carried.masses]
 
 
 def direct_rows(rows, H, p) -> dict:
@@ -92,7 +129,7 @@ def direct_rows(rows, H, p) -> dict:
     return waiting
 
 
-def rolled_out(model, states, rows, crossings, waiting, carried, taken):
+def rolled_out(states, rows, crossings, waiting, carried, taken):
     """Accelerations from the base outward, and with them the multipliers (62), (64)."""
     acc, out, slots = [], [], {}
     for state in states:
@@ -104,9 +141,9 @@ def rolled_out(model, states, rows, crossings, waiting, carried, taken):
         else:
             qdd, a = roll_out(state, crossings[k], a_parent, carried.drive(k))
             found = list(carried.multipliers[taken[k]]) if k in taken else []
-        for source, came in waiting.get(k, []) + carried.left.get(k, []):
+        for source, came in waiting.get(k, []):
             slots[source], found = found[: len(came)], found[len(came) :]
-        carried.open(k, a, slots)
+        carried.open(k, a)
         out.append(qdd)
         acc.append(a)
     multipliers = []

@@ -21,13 +21,14 @@ from ..linalg import symmetric
 from ..spatial import skew
 from ..symbolic import is_symbolic
 from .recursion import total
-from .reflection import NONE, SURE, Reflection, Row, fewer, reflect, unfold
+from .reflection import Reflection, Row, reflect
 
 
 @dataclass
 class Coordinate:
     """One eliminated coordinate: see the module's formulas; g = 1/D where no row is resolved, else
-    0, tells what the rows still carried (`f` = F' S by block) move."""
+    0, tells how far the blocks that only pass through (`f` = F' S of each) move it. `mass` is what
+    the row feels of the joint, D / |K S|²: what it adds to the inertia H."""
 
     S: np.ndarray
     U: np.ndarray
@@ -38,6 +39,7 @@ class Coordinate:
     g: object
     f: dict
     reflection: Reflection | None
+    mass: object
 
 
 @dataclass
@@ -47,7 +49,6 @@ class Resolved:
     space: Own | Joined
     coordinates: list[Coordinate]
     rows: list[Row]
-    folded: list[Reflection]
 
     def roll_out(self, state, a_parent, slots, multipliers):
         """(qdd (nv,), stacked acceleration, multipliers of the rows as they came).
@@ -60,14 +61,12 @@ class Resolved:
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
             push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
-            passing = 0.0 if c.reflection is None else c.reflection.push(slots)
-            out[j] = -(c.y @ a + c.e) + c.g * (push + passing)
+            out[j] = -(c.y @ a + c.e) + c.g * push
             a = a + c.S * out[j]
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
                 slots = c.reflection.multipliers(-force / c.reflection.root, slots)  # (62)
         qdd = np.stack(out)
-        slots = unfold(self.folded, slots) if self.folded else slots
         return qdd, self.space.moved(a, a_parent, qdd), slots
 
 
@@ -101,10 +100,10 @@ class Own:
         self.turn = turned_with(K, X.blocks[0].E, self.joint)
         if self.turn is None:
             K = X.forces_back(K.T).T
-            return [Row(K[i], row.l, row.spare) for i, row in enumerate(rows)]
+            return [Row(K[i], row.l) for i, row in enumerate(rows)]
         K = self.joint.placement.forces_back(K.T).T
         l = self.turn.T @ np.stack([row.l for row in rows])
-        return [Row(K[i], l[i], row.spare) for i, row in enumerate(rows)]
+        return [Row(K[i], l[i]) for i, row in enumerate(rows)]
 
     def unmoved(self, a_parent):
         return self.state.X.motion(a_parent)
@@ -136,13 +135,13 @@ class Joined:
         if rows:
             F = np.stack([row.K for row in rows]).T
             K = np.concatenate([X.forces_back(F), S.T @ F]).T
-            rows = [Row(K[i], row.l, row.spare) for i, row in enumerate(rows)]
+            rows = [Row(K[i], row.l) for i, row in enumerate(rows)]
         H = np.block([[X.congruence(H), W], [W.T, D]])
         return H, np.concatenate([X.force_back(p), r]), tau, rows
 
     def leave(self, H, p, rows, outer, left, carried):
         n = self.n
-        rows = [Row(row.K[:n], row.l, row.spare) for row in rows]
+        rows = [Row(row.K[:n], row.l) for row in rows]
         carried.leave(self.state, n)
         if self.state.cluster.parent is None:
             return None, None, rows
@@ -181,20 +180,16 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def resolve(state, joint, H, p, tau, rows, carried, kinds, spares):
+def resolve(state, joint, H, p, tau, rows, carried, moves):
     """Eliminate a joint's coordinates; returns (Resolved, H and p seen from the parent).
 
-    `carried` are the blocks that only pass through (their F, l and L are updated); `kinds` says of
-    each coordinate what is known of K S, `spares` how many slots there are for rows that a singular
-    posture leaves.
+    `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
+    each coordinate whether it moves the rows.
     """
     single = len(state.cluster.bodies) == 1 and state.R is None
     space = Own(state, joint) if single else Joined(state)
     done: list[Coordinate] = []
-    folded: list[Reflection] = []
     H, p, tau, rows = space.enter(H, p, tau, rows, carried)
-    if len(rows) > len(space.axes) and state.cluster.parent is not None:
-        rows, folded = fewer(rows)
     left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
     aligned = _aligned(space.axes)
     for j in range(space.axes.shape[1]):
@@ -204,36 +199,22 @@ def resolve(state, joint, H, p, tau, rows, carried, kinds, spares):
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
         U = U * left
         D, u = S @ U, tau[j] - S @ p
-        inverse = 1.0 / D
-        inertial = U * inverse, -u * inverse
-        reflection = None
-        if kinds[j] != NONE and rows:
-            axis = int(np.flatnonzero(S)[0]) if aligned else None
-            sure = kinds[j] == SURE
-            reflection = reflect(rows, S, sure, spares, axis, None if sure else inertial)
-            rows = reflection.rows
-        y, e, g = _told(reflection, *inertial, inverse)
-        if reflection is None:
-            z, p = 0.5 * U, p - U * e
-        else:
+        if moves[j] and rows:
+            reflection = reflect(rows, S, int(np.flatnonzero(S)[0]) if aligned else None)
+            rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
+            mass = D * reflection.inverse
             z, p = U - y * (0.5 * D), p - U * e + y * (D * e + u)
+        else:
+            reflection, mass, g = None, None, 1.0 / D
+            y, e = U * g, -u * g
+            z, p = 0.5 * U, p - U * e
         f = carried.resolve(state, S, y, e, g)
-        done.append(Coordinate(S, U, u, y, z, e, g, f, reflection))
+        done.append(Coordinate(S, U, u, y, z, e, g, f, reflection, mass))
         if aligned:
             left = left * (S == 0.0)
     outer = [(d.y, d.z) for d in done]
     H, p, rows = space.leave(H, p, rows, outer, left, carried)
-    return Resolved(space, done, rows, folded), H, p
-
-
-def _told(reflection, y, e, inverse):
-    """y, e, g of a coordinate: by its row, by its inertia, or by whichever the posture allows."""
-    if reflection is None:
-        return y, e, inverse
-    ok = reflection.ok
-    if ok is True:
-        return reflection.y, reflection.e, 0.0
-    return np.where(ok, reflection.y, y), np.where(ok, reflection.e, e), inverse * (1.0 - ok)
+    return Resolved(space, done, rows), H, p
 
 
 def _aligned(S) -> bool:

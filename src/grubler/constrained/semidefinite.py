@@ -15,16 +15,11 @@ TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zer
 
 
 class Semidefinite:
-    """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out.
+    """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out."""
 
-    `sure` says that A is definite: all is then a plain L D L'.
-    """
-
-    def __init__(self, A, alive, sure: bool = False):
-        self.n = n = A.shape[0]
-        self.plain = LDL(A) if sure else None
-        if sure:
-            return
+    def __init__(self, A, alive):
+        self.A, self.n = A, A.shape[0]
+        n = self.n
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
@@ -42,12 +37,14 @@ class Semidefinite:
         self.gram = LDL(_gram(self.C, ok)) if n > 1 else None
 
     def solve(self, b):
-        """A⁺ b."""
-        if self.plain is not None:
-            return self.plain.solve(b)
-        if self.n == 1:
-            return b * self.inverse_pivots[0]
+        """A⁺ b. One step of refinement: pivots are not chosen, some may be small."""
+        x = self._once(b)
+        return x + self._once(b - self.A @ x)
+
+    def _once(self, b):
         C, n = self.C, self.n
+        if n == 1:
+            return b * self.inverse_pivots[0]
         w = np.stack([b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)])
         w = self.gram.solve(w)
         w = self.gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
