@@ -93,6 +93,15 @@ def test_a_casadi_function_computes_both():
         np.testing.assert_array_equal(np.array(g(x)).ravel(), fn(x))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_function_knows_its_precision(dtype):
+    def fn(x):
+        return gc.iterate(lambda x: x + gc.precision(), x, count=2) + gc.precision()
+
+    assert gc.compile_function(fn, [1], dtype=dtype)(np.zeros(1, dtype)) == 3 * np.finfo(dtype).eps
+    assert gc.precision() == np.finfo(float).eps
+
+
 def test_bad_branches():
     with pytest.raises(InputError, match="one size"):
         gc.trace(lambda x: gc.otherwise(x[0] > 0.0, x, lambda: x[:1]), [2])

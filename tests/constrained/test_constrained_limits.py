@@ -120,14 +120,20 @@ class TestSingular:
         v = np.random.default_rng(0).uniform(-1, 1, 7)
         equals_least_squares(model, np.zeros(7), v, np.ones(7), welds(["panda_hand_tcp"]))
 
-    def test_compiled(self):
+    @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-9), ("float32", 1e-3)])
+    def test_compiled(self, dtype, tolerance):
         model = load("quadruped")
-        code = gb.compile(constrained_forward_dynamics, model, constraints=points(LEGS))
-        q, v, tau = model.neutral(), np.zeros(model.nv), np.linspace(-3, 3, model.nv)
-        expected = solve(model, q, v, tau, points(LEGS), "kkt")
-        a, multipliers = code(q, v, tau)
-        assert relative(a, expected.a) < 1e-9
-        assert relative(multipliers, expected.multipliers) < 1e-9
+        code = gb.compile(
+            constrained_forward_dynamics, model, constraints=points(LEGS), dtype=dtype
+        )
+        v, tau = np.zeros(model.nv), np.linspace(-3, 3, model.nv)
+        for q in (model.neutral(), model.random_state(3)[0]):
+            for knee in (0.0, 1e-5, 1e-3, 0.1):
+                q[9] = knee
+                expected = solve(model, q, v, tau, points(LEGS), "kkt")
+                a, multipliers = code(*(x.astype(dtype) for x in (q, v, tau)))
+                assert relative(a, expected.a) < tolerance
+                assert relative(multipliers, expected.multipliers) < tolerance
 
     def test_lanes_beside_a_singular_one(self):
         """A state gives the same bits alone and beside others, singular ones among them."""

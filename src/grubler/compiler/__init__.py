@@ -24,7 +24,7 @@ from .function import CompiledFunction
 from .passes import simplify
 from .program import Program
 from .tape import OperationCount, Tape, count, evaluate
-from .trace import checked_shapes, iterate, name_of, otherwise, trace
+from .trace import checked_shapes, iterate, name_of, otherwise, precision, trace
 
 __all__ = [
     "CompiledFunction",
@@ -39,6 +39,7 @@ __all__ = [
     "export",
     "iterate",
     "otherwise",
+    "precision",
     "trace",
 ]
 

@@ -62,7 +62,9 @@ class Program:
         """Learn the outputs and the tape's digest, from the cache where a key leads there."""
         entry = None
         if key is not None:
-            entry = cache.digest("signature", key, self.shapes, self.names, cache.sources())
+            entry = cache.digest(
+                "signature", key, self.dtype, self.shapes, self.names, cache.sources()
+            )
             with stage("signature from cache"):
                 known = _signature(cache.read(entry))
             if known:
@@ -85,7 +87,7 @@ class Program:
         """The optimized tape; traced now if the cache spared us so far."""
         with self._lock:
             if self._tape is None:
-                self._tape = optimize(trace(self.fn, self.shapes, self.names))
+                self._tape = optimize(trace(self.fn, self.shapes, self.names, self.dtype))
             return self._tape
 
     def kernel(self, lanes: int) -> Kernel:

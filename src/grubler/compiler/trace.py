@@ -53,6 +53,7 @@ class _Recording(threading.local):
 
     def __init__(self):
         self.stack: list[list[Node]] = []
+        self.dtype = np.dtype(float)  # of the code that the outermost trace is for
 
     def add(self, inner, start, size: int):
         """Symbols for the results of a node in the innermost trace."""
@@ -93,8 +94,18 @@ def checked_shapes(shapes, names=None) -> list[tuple[int, ...]]:
     return checked
 
 
-def trace(fn: Callable, shapes, names: Sequence[str] | None = None) -> Tape:
-    """The tape of a NumPy function for arguments of the given shapes, as traced."""
+def precision() -> float:
+    """The relative spacing of the numbers that the function being traced is compiled for; on
+    floats that of double precision."""
+    return float(np.finfo(_recording.dtype).eps)
+
+
+def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) -> Tape:
+    """The tape of a NumPy function for arguments of the given shapes, as traced.
+
+    `dtype` is only what `precision` tells the function; a function traced inside has that of the
+    one around it.
+    """
     shapes = checked_shapes(shapes, names)
     names = list(names) if names is not None else argument_names(fn, len(shapes))
     if len(names) != len(shapes):
@@ -102,6 +113,8 @@ def trace(fn: Callable, shapes, names: Sequence[str] | None = None) -> Tape:
     with stage(f"trace {name_of(fn)}"), symbolic.only_pure_operations():
         arguments = [symbolic.symbols(f"x{i}", *shape) for i, shape in enumerate(shapes)]
         _recording.stack.append([])
+        around = _recording.dtype
+        _recording.dtype = around if dtype is None else np.dtype(dtype)
         try:
             outputs = _outputs(fn, fn(*arguments))
         except DialectError:
@@ -109,7 +122,7 @@ def trace(fn: Callable, shapes, names: Sequence[str] | None = None) -> Tape:
         except (TypeError, RuntimeError, ValueError, IndexError, NotImplementedError) as error:
             raise _explained(fn, error) from error
         finally:
-            nodes = _recording.stack.pop()
+            nodes, _recording.dtype = _recording.stack.pop(), around
         inputs = tuple(Array(n, s) for n, s in zip(names, shapes))
         return read(name_of(fn), inputs, arguments, outputs, nodes)
 

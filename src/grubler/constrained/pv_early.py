@@ -25,7 +25,7 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from ..algorithms.first_pass import parent_of
-from ..compiler import otherwise
+from ..compiler import otherwise, precision
 from .closing import Closing
 from .pv import carried_to_base
 from .recursion import cross_joint, prepared, roll_out
@@ -34,7 +34,9 @@ from .resolve import Resolved, resolve
 from .rows import gathered
 from .structure import POSTURES, carried_at, levers
 
-HEAVY = 3e5  # what a row feels of a joint, in terms of what is usual: errors stay below 1e-9
+# What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
+# 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
+HEAVY, LOST = 3e5, 4e-4
 
 
 def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
@@ -50,8 +52,9 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     a, multipliers, masses = resolved_early(model, ready, tau, constraints)
     if regular or not masses:
         return a, multipliers
+    heavy = min(HEAVY, LOST / precision())
     both = otherwise(
-        reduce(np.logical_and, [x < HEAVY * y for x, y in zip(masses, usual, strict=True)]),
+        reduce(np.logical_and, [x < heavy * y for x, y in zip(masses, usual, strict=True)]),
         np.concatenate([a, multipliers]),
         lambda: np.concatenate(carried_to_base(ready, tau, redundant=True)),
     )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..compiler import precision
 from ..linalg import LDL
 
 TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
+NOISE = 100.0  # times the precision: below, a pivot is rounding error in any case
 
 
 class Semidefinite:
@@ -19,7 +21,7 @@ class Semidefinite:
 
     def __init__(self, A, alive):
         self.A, self.n = A, A.shape[0]
-        n = self.n
+        n, tolerance = self.n, max(TOLERANCE, NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
@@ -30,7 +32,7 @@ class Semidefinite:
                 scaled[j][k] = entry * ok[k]
                 self.C[j][k] = entry * self.inverse_pivots[k]
             pivot = A[j, j] - sum(self.C[j][m] * scaled[j][m] for m in range(j))
-            good = pivot * alive[j] > TOLERANCE * A[j, j]
+            good = pivot * alive[j] > tolerance * A[j, j]
             ok.append(1.0 * good)
             self.C[j][j] = ok[j]
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
