@@ -174,11 +174,13 @@ class Pivots:
 
 def meeting(model, a: int, b: int) -> int | None:
     """The lowest cluster on both paths to the base, None where these meet at the world only."""
-    path = [a]
-    while model.clusters[path[-1]].parent is not None:
-        path.append(model.clusters[path[-1]].parent)
-    while b not in path:
-        b = model.clusters[b].parent
-        if b is None:
-            return None
-    return b
+    upward = path(model, a)
+    return next((k for k in path(model, b) if k in upward), None)
+
+
+def path(model, k: int) -> list[int]:
+    """The clusters from this one to the base."""
+    upward = [k]
+    while model.clusters[upward[-1]].parent is not None:
+        upward.append(model.clusters[upward[-1]].parent)
+    return upward

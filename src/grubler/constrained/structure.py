@@ -11,19 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms.first_pass import first_pass, locate
-from .closing import meeting
+from .closing import meeting, path
 from .reflection import Row, reflect
 from .rows import constraint_rows, independent_rows, posed
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 NEVER = 1e-12  # |K S|² of a joint that does not move a row
+SHORT = 2e-6  # |K S|² of a joint that is never the one to take a row, by the longest lever
 POSTURES = 7  # random ones, at which things are found out
 
 
 class Lever(NamedTuple):
-    """What is known of |K S|² at a joint coordinate: whether it is ever more than zero, and whether
-    it is the same at all postures."""
+    """What is known of |K S|² at a joint coordinate: its median, whether it is ever more than zero,
+    and whether it is the same at all postures."""
 
+    usual: float
     moves: bool
     constant: bool
 
@@ -40,17 +42,27 @@ def levers(model, constraints) -> dict[tuple[int, int], Lever]:
     found = {}
     for key in samples[0]:
         values = np.array([sample[key] for sample in samples if key in sample])
-        found[key] = Lever(values.max() > NEVER, np.ptp(values) < 1e-12 * values.max())
+        constant = np.ptp(values) < 1e-12 * values.max()
+        found[key] = Lever(float(np.median(values)), values.max() > NEVER, constant)
     return found
 
 
+@lru_cache(maxsize=256)
 def carried_at(model, constraints) -> frozenset[int]:
-    """The clusters at which rows are no longer resolved but carried to the world, as in PV: a free
-    base where there are few, or those of constraints between bodies."""
+    """The clusters at which rows are no longer resolved but carried to the world, as in PV.
+
+    A free base where there are few, or those of constraints between bodies; and all from a joint on
+    whose lever is short at every posture, such as that of pitch axes that are not quite parallel.
+    """
     roots = [c for c in model.clusters if c.parent is None and c.nv == 6]
     closing = {closing_cluster(model, c) for c in constraints if c.to is not None}
-    count = row_counts(model, constraints) if roots else {}
-    return frozenset(c.index for c in roots if count[c.index] <= FEW or c.index in closing)
+    count, known = row_counts(model, constraints), levers(model, constraints)
+    late = {c.index for c in roots if count[c.index] <= FEW or c.index in closing}
+    longest = max((x.usual for x in known.values()), default=0.0)
+    for (k, _), lever in known.items():
+        if lever.moves and lever.usual < SHORT * longest:
+            late |= set(path(model, k))
+    return frozenset(late)
 
 
 @lru_cache(maxsize=256)
