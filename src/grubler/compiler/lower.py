@@ -19,8 +19,9 @@ from . import elementary
 from .elementary import literal
 from .tape import Loop, Tape
 
-# Code generation is superlinear in the length of a basic block: cut the line.
-BLOCK = 512
+# Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
+# instructions anew within a block, by its own lights: our order is kept better by shorter ones.
+BLOCK = 256
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6

@@ -3,6 +3,7 @@
     simplify     constants folded, equal subexpressions merged, signs gathered, where-patterns
                  joined, one reciprocal instead of several divisions by the same value, one
                  sine and cosine for angles a constant apart
+    chained      (sums.py) sums as chains of multiply-adds, where the code is small; otherwise
     fuse         multiply-add as one instruction, where a product is only ever added
     reordered    (tape.py) dead code out
     schedule     (schedule.py) an order with short lives
@@ -10,7 +11,7 @@
 What changes rounding: x / c becomes x * (1/c) for a constant c, and x / y becomes x * (1/y) where
 y divides at least two values; both stay within 1.5 ulp of the quotient instead of 0.5. A fused
 multiply-add rounds once instead of twice. The sine of x + c comes from sine and cosine of x where
-both are needed anyway. Nothing is reassociated.
+both are needed anyway. Sums are reassociated where they are chained, and nowhere else.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ import numpy as np
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
+from .sums import chained, fits
 from .tape import Instruction, Loop, Tape, operands, reordered, with_operands
 
 
 def optimize(tape: Tape) -> Tape:
     """All passes, in order; what `lower` expects."""
     with stage("passes", tape.total):
-        return schedule(fuse(simplify(tape)))
+        tape = simplify(tape)
+        chains = chained(tape)
+        return schedule(chains if fits(chains) else fuse(tape))
 
 
 def simplify(tape: Tape) -> Tape:
