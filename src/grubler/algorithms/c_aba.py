@@ -12,7 +12,8 @@ Accelerations are what the robot has beyond coasting, a = 0. What it has then, b
 gravity, is in the net forces of C-RNEA's first pass, and the paper's c_k is nowhere else: fewer
 operations than carrying it through both passes. Across several bodies the inertia is projected
 before the subtraction, X' I^A X - W D⁻¹ W', and the second pass needs only W: exact, and cheaper,
-since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor).
+since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor). So it is
+next to an arm's first joint, which feels one number of all that.
 
 Where a joint's axes are coordinate axes of its body, the acceleration along them does not depend on
 the parent's there: it is y = D⁻¹ (u - U'a) with U and a on the other axes alone, since D = S'U, and
@@ -45,7 +46,7 @@ def c_aba(model, q, v, tau, f_ext=None):
         u[k] = u[k] if state.r is None else u[k] - state.r
         if p is None:
             continue
-        if len(state.cluster.bodies) > 1:
+        if state.projected:
             W[k] = X.forces_back(U[k])
             IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
             pA[p] = pA[p] + X.force_back(pA[k]) + W[k] @ D[k].solve(u[k])
@@ -80,7 +81,7 @@ def move_on(state, D, u, U, W, parent):
         return out, state.S @ out
     a = state.X.motion(parent)  # line 40
     held = held_axes(state)
-    if held is None:
+    if held is None or W is not None:
         out = _solved(D, u, U, a) if W is None else _solved(D, u, W, parent)
         return out, a + state.S @ out  # line 42
     y = _solved(D, u, U, held * a)
@@ -121,7 +122,7 @@ def without_joint(state, IA, U, D):
 
 def seen_from_parent(state, IA, U, D):
     """λ(k)X*_k I_k^a kX_λ(k), what the articulated inertia adds to the parent's (55), (56)."""
-    if len(state.cluster.bodies) == 1:
+    if not state.projected:
         return state.X.congruence(without_joint(state, IA, U, D))
     W = state.X.forces_back(U)
     return symmetric(state.X.congruence(IA) - D.quadratic(W.T))

@@ -28,12 +28,13 @@ from .sums import chained, fits
 from .tape import Instruction, Loop, Tape, operands, reordered, with_operands
 
 
-def optimize(tape: Tape) -> Tape:
-    """All passes, in order; what `lower` expects."""
+def optimize(tape: Tape, chains: bool = True) -> Tape:
+    """All passes, in order; what `lower` expects. On a GPU, whose threads hide what they wait for
+    and have registers for few values, sums are no chains."""
     with stage("passes", tape.total):
         tape = simplify(tape)
-        chains = chained(tape)
-        return schedule(chains if fits(chains) else fuse(tape))
+        small = chained(tape) if chains else None
+        return schedule(small if small and fits(small) else fuse(tape))
 
 
 def simplify(tape: Tape) -> Tape:

@@ -50,8 +50,9 @@ class Program:
         output_names=None,
         dtype: np.dtype,
         key: str | None = None,
+        chains: bool = True,
     ):
-        self.fn, self.dtype = fn, dtype
+        self.fn, self.dtype, self._chains = fn, dtype, chains
         self.shapes = checked_shapes(shapes, names)
         self.names = list(names) if names is not None else argument_names(fn, len(self.shapes))
         self.output_names = output_names
@@ -64,7 +65,8 @@ class Program:
         """Learn the outputs and the tape's digest, from the cache where a key leads there."""
         entry = None
         if key is not None:
-            entry = cache.digest("signature", key, self.shapes, self.names, cache.sources())
+            about = (key, self.shapes, self.names, self._chains)
+            entry = cache.digest("signature", *about, cache.sources())
             with stage("signature from cache"):
                 known = _signature(cache.read(entry))
             if known:
@@ -87,7 +89,7 @@ class Program:
         """The optimized tape; traced now if the cache spared us so far."""
         with self._lock:
             if self._tape is None:
-                self._tape = optimize(trace(self.fn, self.shapes, self.names))
+                self._tape = optimize(trace(self.fn, self.shapes, self.names), self._chains)
             return self._tape
 
     def kernel(self, lanes: int) -> Kernel:

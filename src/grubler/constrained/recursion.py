@@ -25,7 +25,7 @@ class Crossing(NamedTuple):
     |------|----------|---------------------------------------------------------|-----------|
     | U, D | H S, D_i | articulated inertia along the joint, LDL' of D          | (6l, nv)  |
     | u    | S' f_i^A | tau - S' p                                              | (nv,)     |
-    | W    | X' U     | U seen from the parent; None for a cluster of one body  | (6l', nv) |
+    | W    | X' U     | U seen from the parent where it is `projected`, or None | (6l', nv) |
     """
 
     U: np.ndarray
@@ -52,7 +52,7 @@ def cross_joint(state, H, p, tau):
     D = LDL(joint_inertia(state, U))
     u = tau - S.T @ p
     u = u if state.r is None else u - state.r
-    if len(state.cluster.bodies) == 1:
+    if not state.projected:
         Ha = without_joint(state, H, U, D)
         pa = force_across(state, p, tau, U, D, u)
         return Crossing(U, D, u, None), X.congruence(Ha), X.force_back(pa)
