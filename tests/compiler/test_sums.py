@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import grubler.compiler as gc
 from grubler.compiler.passes import fuse, optimize, simplify
 from grubler.compiler.schedule import latency, schedule, spread
-from grubler.compiler.sums import SMALL, chained, fits
+from grubler.compiler.sums import SMALL, chained, fits, waits
 from grubler.compiler.tape import evaluate, operands
 
 from .by_hand import quadruped
@@ -124,26 +124,42 @@ def test_chains_are_fewer_and_shorter():
 
 
 def test_spread_is_the_same_line_and_waits_less():
-    chains = optimize(robot())
+    chains = schedule(chained(robot()))
     apart = spread(chains)
     rng = np.random.default_rng(0)
     x = [rng.normal(size=array.size) for array in chains.inputs]
     np.testing.assert_array_equal(evaluate(apart, *x)[0], evaluate(chains, *x)[0])
     assert sorted(i[0] for i in apart.instructions) == sorted(i[0] for i in chains.instructions)
-    assert waits(apart) < 0.5 * waits(chains)
+    assert lost(apart) < 0.5 * lost(chains)
 
 
-def waits(tape) -> int:
+def lost(tape) -> int:
     """Cycles lost by a processor that takes one instruction at a time, in order."""
-    done, now, lost = {}, 0, 0
+    done, now, cycles = {}, 0, 0
     for k, instruction in enumerate(tape.instructions):
         if instruction[0] in LEAVES:
             continue
         there = max((done.get(a, 0) for a in operands(instruction)), default=0)
-        lost += max(0, there - now)
+        cycles += max(0, there - now)
         now = max(now, there) + 1
         done[k] = now - 1 + latency(instruction[0])
-    return lost
+    return cycles
+
+
+def test_chains_where_a_processor_waits():
+    """One limb after another waits; many limbs side by side do not."""
+
+    def limb(x, n):
+        for _ in range(n):
+            x = np.stack([x[0] / (x[1] + x[0] * x[0]), x[0] * x[1] + x[0] + x[1] * x[1]])
+        return x
+
+    one = gc.trace(lambda x: limb(x, 12), [2])
+    many = gc.trace(lambda x: np.concatenate([limb(x[i : i + 2], 12) for i in range(24)]), [25])
+    assert waits(fuse(simplify(one))) and not waits(fuse(simplify(many)))
+    assert optimize(one).digest() == schedule(chained(simplify(one))).digest()
+    assert optimize(one, chains=False).digest() == schedule(fuse(simplify(one))).digest()
+    assert optimize(many).digest() == schedule(fuse(simplify(many))).digest()
 
 
 def test_large_tapes_stay_as_written():

@@ -3,7 +3,7 @@
     simplify     constants folded, equal subexpressions merged, signs gathered, where-patterns
                  joined, one reciprocal instead of several divisions by the same value, one
                  sine and cosine for angles a constant apart
-    chained      (sums.py) sums as chains of multiply-adds, where the code is small; otherwise
+    chained      (sums.py) sums as chains of multiply-adds, where that pays; otherwise
     fuse         multiply-add as one instruction, where a product is only ever added
     reordered    (tape.py) dead code out
     schedule     (schedule.py) an order with short lives
@@ -24,7 +24,7 @@ import numpy as np
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
-from .sums import chained, fits
+from .sums import chained, fits, waits
 from .tape import Instruction, Loop, Tape, operands, reordered, with_operands
 
 
@@ -33,8 +33,10 @@ def optimize(tape: Tape, chains: bool = True) -> Tape:
     and have registers for few values, sums are no chains."""
     with stage("passes", tape.total):
         tape = simplify(tape)
-        small = chained(tape) if chains else None
-        return schedule(small if small and fits(small) else fuse(tape))
+        fused = fuse(tape)
+        if chains and fits(fused) and waits(fused):
+            return schedule(chained(tape))
+        return schedule(fused)
 
 
 def simplify(tape: Tape) -> Tape:

@@ -18,7 +18,7 @@ from .log import stage
 from .lower import lower
 from .passes import optimize
 from .schedule import spread
-from .sums import fits
+from .sums import fits, waits
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, trace
 
@@ -136,8 +136,8 @@ def single_width(dtype: str) -> int:
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
-    if fits(tape):
-        tape = spread(tape)
+    if fits(tape) and (lanes == 1 or waits(tape)):
+        tape = spread(tape)  # vectors that wait in memory cost more than numbers
     parts = [lower(tape, dtype, lanes, single_width(dtype)), batch.batch_loop(tape, dtype, lanes)]
     if lanes == 1:
         parts += [batch.single_state(tape), native.checked_call(tape)]
