@@ -82,17 +82,13 @@ def move_on(state, D, u, U, W, parent):
     a = state.X.motion(parent)  # line 40
     held = held_axes(state)
     if held is None or W is not None:
-        out = _solved(D, u, U, a) if W is None else _solved(D, u, W, parent)
+        out = D.solve(u - (U.T @ a if W is None else W.T @ parent))
         return out, a + state.S @ out  # line 42
-    y = _solved(D, u, U, held * a)
-    return y - state.S.T @ a, held * a + state.S @ y
-
-
-def _solved(D, u, U, a):
-    """D⁻¹ (u - U'a); of one coordinate with U D⁻¹, which the inertia has needed already."""
-    if U.shape[1] == 1:
-        return D.solve(u) - D.scale(U.T) @ a
-    return D.solve(u - U.T @ a)
+    # Of one coordinate by D⁻¹ u and U D⁻¹, which are there already.
+    one = U.shape[1] == 1
+    rest = held * a
+    y = D.solve(u) - D.scale(U.T) @ rest if one else D.solve(u - U.T @ rest)
+    return y - state.S.T @ a, rest + state.S @ y
 
 
 def held_axes(state):

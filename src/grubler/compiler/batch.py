@@ -21,6 +21,8 @@ from __future__ import annotations
 from .lower import SCALAR
 from .tape import Tape
 
+FEW = 64  # numbers; more, written here and there, are better gathered in scratch and then copied
+
 
 def _transposition(registers: list[str], lanes: int, vector: str) -> tuple[list[str], list[str]]:
     """Instructions that finish the transposition of a tile held in registers, and its names.
@@ -229,7 +231,10 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
     arrays = [*tape.inputs, *tape.outputs]
     before, inputs, outputs, pointers, movers = [], [], [], [], set()
     offset = 0
-    straight = _in_place(arrays, scalar) if lanes == 1 else ["  br label %blocks"]
+    written = sum(array.size for array in tape.outputs)
+    straight = ["  br label %blocks"]
+    if lanes == 1 and written <= FEW:
+        straight = _in_place(arrays, scalar)
     for i, array in enumerate(arrays):
         before.append(f"  %entry{i} = getelementptr i64, ptr %table, i64 {3 * i}")
         before.append(f"  %s{i} = getelementptr {scalar}, ptr %scratch, i64 {offset}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import batch, cache, cpu, native
 from .log import stage
-from .lower import lower
+from .lower import BLOCK, KEPT, lower
 from .passes import optimize
 from .schedule import spread
 from .sums import fits, waits
@@ -136,9 +136,14 @@ def single_width(dtype: str) -> int:
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
-    if fits(tape) and (lanes == 1 or waits(tape)):
-        tape = spread(tape)  # vectors that wait in memory cost more than numbers
-    parts = [lower(tape, dtype, lanes, single_width(dtype)), batch.batch_loop(tape, dtype, lanes)]
+    block, written = BLOCK, sum(array.size for array in tape.outputs)
+    # Vectors that wait in memory cost more than numbers, and so do many results.
+    if fits(tape) and (waits(tape) or (lanes == 1 and written <= batch.FEW)):
+        tape, block = spread(tape), KEPT
+    parts = [
+        lower(tape, dtype, lanes, single_width(dtype), block),
+        batch.batch_loop(tape, dtype, lanes),
+    ]
     if lanes == 1:
         parts += [batch.single_state(tape), native.checked_call(tape)]
     return "\n".join(parts)
