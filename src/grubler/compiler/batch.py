@@ -287,7 +287,7 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
 def _in_place(arrays, scalar: str) -> list[str]:
     """A loop over single states without scratch, where every array's elements are contiguous.
 
-    Copies in and out would cost a seventh of an arm's dynamics, and keep the processor from
+    Copies in and out would cost a fifth of an arm's dynamics, and keep the processor from
     beginning a state while the one before ends.
     """
     lines, contiguous = [], "true"

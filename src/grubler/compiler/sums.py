@@ -40,9 +40,9 @@ def waits(tape: Tape) -> bool:
     """Whether the longest way through a tape takes so long that a processor, which sees part of it
     at a time, has too little to do meanwhile.
 
-    Chains gain 10 to 30 % in all lanes where this is so (arms, C-ABA of an 18-dof quadruped: 0.5 of
-    the time that the units need). Below (C-RNEA of quadrupeds, C-ABA with rotors: 0.4) they still
-    gain 5 to 10 % for single states, and lose 5 % in eight lanes.
+    Where this is so (arms; C-ABA of an 18-dof quadruped, at 0.5) chains in a `spread` order take 5
+    to 30 % off single states, and up to 25 % off eight lanes. Below (C-RNEA of quadrupeds, C-ABA
+    with rotors, at 0.4) single states still gain 5 to 10 %, but eight lanes lose 5 %.
     """
     known: list[int] = []
     for instruction in tape.instructions:
