@@ -282,7 +282,8 @@ class Turn(Transform):
     def _rotate(self, M, symmetric: bool):
         """E' M E."""
         i, j, k, c, s = self.turn
-        w = s * (M[i, i] - M[j, j]) + c * (2.0 * M[i, j] if symmetric else M[i, j] + M[j, i])
+        w = s * (M[i, i] - M[j, j])
+        w = w + ((2.0 * c) * M[i, j] if symmetric else c * (M[i, j] + M[j, i]))
         sw, cw = s * w, c * w
         out = [[M[k, k]] * 3 for _ in range(3)]
         out[i][i], out[j][j] = M[i, i] - sw, M[j, j] + sw

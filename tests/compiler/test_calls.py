@@ -103,6 +103,31 @@ def test_nothing_outside_the_arrays_is_touched(f, dynamics, n, at_end):
                 np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_lane_in_place_and_not(threads):
+    """Contiguous states are read and written where they are, others by way of scratch: an output
+    without elements, one with one, arrays shared by all states, strides, columns."""
+
+    def fn(A, b):
+        return A @ b, np.stack([b[0] * b[1]]), b[:0], A.T * b[2]
+
+    one = gc.compile_function(fn, [(2, 3), 3], lanes=1)
+    rng = np.random.default_rng(4)
+    A, b = rng.normal(size=(11, 2, 3)), rng.normal(size=(11, 3))
+    wide, apart = np.zeros((11, 4, 6)), np.zeros((11, 6))
+    wide[:, ::2, ::2], apart[:, ::2] = A, b
+    expected = [np.stack(rows) for rows in zip(*(one(A[i], b[i]) for i in range(11)))]
+    for given in ((A, b), (wide[:, ::2, ::2], b), (A, apart[:, ::2]), (A.copy("F"), b.copy("F"))):
+        for got, want in zip(one(*given, threads=threads), expected):
+            np.testing.assert_array_equal(got, want)
+    for got, want in zip(one(A[3], b, threads=threads), one(np.stack([A[3]] * 11), b)):
+        np.testing.assert_array_equal(got, want)
+    transposed = np.zeros((2, 11)).T
+    out = (transposed, np.zeros((11, 1)), np.zeros((11, 0)), np.zeros((11, 3, 2)))
+    for got, want in zip(one(A, b, out=out, threads=threads), expected):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_canaries_around_the_output_survive(f):
     for n in (1, 5, 8, 13, 40):
         arguments = data(f, n)

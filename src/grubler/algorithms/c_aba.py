@@ -12,7 +12,12 @@ Accelerations are what the robot has beyond coasting, a = 0. What it has then, b
 gravity, is in the net forces of C-RNEA's first pass, and the paper's c_k is nowhere else: fewer
 operations than carrying it through both passes. Across several bodies the inertia is projected
 before the subtraction, X' I^A X - W D⁻¹ W', and the second pass needs only W: exact, and cheaper,
-since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor).
+since the bodies' own accelerations drop out wherever nothing hangs on them (every rotor). So it is
+next to an arm's first joint, which feels one number of all that.
+
+Where a joint's axes are coordinate axes of its body, the acceleration along them does not depend on
+the parent's there: it is y = D⁻¹ (u - U'a) with U and a on the other axes alone, since D = S'U, and
+the joint's own is y - S'a. Fewer operations, and the shorter way from one joint to the next.
 """
 
 from __future__ import annotations
@@ -41,22 +46,59 @@ def c_aba(model, q, v, tau, f_ext=None):
         u[k] = u[k] if state.r is None else u[k] - state.r
         if p is None:
             continue
-        if len(state.cluster.bodies) > 1:
+        if state.projected:
             W[k] = X.forces_back(U[k])
             IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
             pA[p] = pA[p] + X.force_back(pA[k]) + W[k] @ D[k].solve(u[k])
         else:
             Ia = without_joint(state, IA[k], U[k], D[k])
             IA[p] = IA[p] + X.congruence(Ia)  # (55)
-            pA[p] = pA[p] + X.force_back(pA[k] + U[k] @ D[k].solve(u[k]))  # (56)
+            pa = force_across(state, pA[k], tau[state.cluster.v], U[k], D[k], u[k])
+            pA[p] = pA[p] + X.force_back(pa)  # (56)
     acc, out = [], []
     for state in states:
         k, p = state.cluster.index, state.cluster.parent
-        a = 0.0 if p is None else state.X.motion(acc[p])  # line 40
-        known = 0.0 if p is None else W[k].T @ acc[p] if k in W else U[k].T @ a
-        out.append(D[k].solve(u[k] - known))  # (52)
-        acc.append(a + state.S @ out[-1])  # line 42
+        parent = None if p is None else acc[p]
+        own, a = move_on(state, D[k], u[k], U[k], W.get(k), parent)
+        out.append(own)
+        acc.append(a)
     return np.concatenate(out)
+
+
+def force_across(state, pA, tau, U, D, u):
+    """p_k^a = p_k^A + U D⁻¹ u (56) of a single body: the joint's force along its axes."""
+    pa, held = pA + U @ D.solve(u), held_axes(state)
+    return pa if held is None else held * pa + state.S @ tau
+
+
+def move_on(state, D, u, U, W, parent):
+    """(acceleration of the joint (52), stacked acceleration of the cluster) from the parent's.
+
+    `parent` is None where nothing moves but the joint.
+    """
+    if parent is None:
+        out = D.solve(u)
+        return out, state.S @ out
+    a = state.X.motion(parent)  # line 40
+    held = held_axes(state)
+    if held is None or W is not None:
+        out = D.solve(u - (U.T @ a if W is None else W.T @ parent))
+        return out, a + state.S @ out  # line 42
+    # Of one coordinate by D⁻¹ u and U D⁻¹, which are there already.
+    one = U.shape[1] == 1
+    rest = held * a
+    y = D.solve(u) - D.scale(U.T) @ rest if one else D.solve(u - U.T @ rest)
+    return y - state.S.T @ a, rest + state.S @ y
+
+
+def held_axes(state):
+    """Of a single body's six coordinates 1 where its joint holds it, 0 where it moves; None where
+    its axes are not coordinate axes, or have armature, which the parent does not feel."""
+    S = state.S
+    if len(state.cluster.bodies) > 1 or state.R is not None or not isinstance(S, np.ndarray):
+        return None
+    moved = np.abs(S)
+    return 1.0 - moved.sum(axis=1) if np.all(np.sort(moved, axis=0)[-2:].T == (0, 1)) else None
 
 
 def joint_inertia(state, U):
@@ -68,20 +110,15 @@ def joint_inertia(state, U):
 def without_joint(state, IA, U, D):
     """I_k^a = I_k^A - U D⁻¹ U' (56) of a single body.
 
-    I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows are zero and cost nothing
-    (armature, which the parent does not feel, leaves something there).
+    I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows cost nothing.
     """
-    Ia = symmetric(IA - D.quadratic(U.T))
-    S = state.S
-    if state.R is None and isinstance(S, np.ndarray) and np.all((S != 0).sum(axis=0) == 1):
-        left = 1.0 - np.any(S != 0, axis=1)
-        Ia = Ia * np.outer(left, left)
-    return Ia
+    Ia, held = symmetric(IA - D.quadratic(U.T)), held_axes(state)
+    return Ia if held is None else Ia * np.outer(held, held)
 
 
 def seen_from_parent(state, IA, U, D):
     """λ(k)X*_k I_k^a kX_λ(k), what the articulated inertia adds to the parent's (55), (56)."""
-    if len(state.cluster.bodies) == 1:
+    if not state.projected:
         return state.X.congruence(without_joint(state, IA, U, D))
     W = state.X.forces_back(U)
     return symmetric(state.X.congruence(IA) - D.quadratic(W.T))

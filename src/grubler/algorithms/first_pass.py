@@ -44,6 +44,25 @@ class ClusterState:
     R: np.ndarray | None
     r: np.ndarray | None
     robot: Reduced
+    parent: ClusterState | None
+
+    @property
+    def projected(self) -> bool:
+        """Whether the inertia is seen from the parent before the joint's part is subtracted: of
+        several bodies, and on a parent that only turns about one fixed axis, since one number of
+        the parent's inertia is all that counts there."""
+        up = self.parent
+        return len(self.cluster.bodies) > 1 or (up is not None and up._turns_only)
+
+    @property
+    def _turns_only(self) -> bool:
+        """One coordinate on a fixed base, and one axis of each body's."""
+        return (
+            self.parent is None
+            and self.cluster.nv == 1
+            and isinstance(self.S, np.ndarray)
+            and np.count_nonzero(self.S) == len(self.cluster.bodies)
+        )
 
     @property
     def spinning(self) -> frozenset[int]:
@@ -109,6 +128,7 @@ def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent) -> ClusterSta
         R,
         r,
         robot,
+        parent,
     )
 
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 from .lower import SCALAR
 from .tape import Tape
 
+FEW = 64  # numbers; more, written here and there, are better gathered in scratch and then copied
+
 
 def _transposition(registers: list[str], lanes: int, vector: str) -> tuple[list[str], list[str]]:
     """Instructions that finish the transposition of a tile held in registers, and its names.
@@ -229,6 +231,10 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
     arrays = [*tape.inputs, *tape.outputs]
     before, inputs, outputs, pointers, movers = [], [], [], [], set()
     offset = 0
+    written = sum(array.size for array in tape.outputs)
+    straight = ["  br label %blocks"]
+    if lanes == 1 and written <= FEW:
+        straight = _in_place(arrays, scalar)
     for i, array in enumerate(arrays):
         before.append(f"  %entry{i} = getelementptr i64, ptr %table, i64 {3 * i}")
         before.append(f"  %s{i} = getelementptr {scalar}, ptr %scratch, i64 {offset}")
@@ -250,9 +256,13 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
             "entry:",
             *before,
             "  %some = icmp ult i64 %start, %stop",
-            "  br i1 %some, label %block, label %end",
+            "  br i1 %some, label %choose, label %end",
+            "choose:",
+            *straight,
+            "blocks:",
+            "  br label %block",
             "block:",
-            "  %first = phi i64 [ %start, %entry ], [ %next, %put ]",
+            "  %first = phi i64 [ %start, %blocks ], [ %next, %put ]",
             "  %left = sub i64 %stop, %first",
             f"  %full = icmp uge i64 %left, {lanes}",
             f"  %m = select i1 %full, i64 {lanes}, i64 %left",
@@ -272,6 +282,46 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
             "}",
         ]
     )
+
+
+def _in_place(arrays, scalar: str) -> list[str]:
+    """A loop over single states without scratch, where every array's elements are contiguous.
+
+    Copies in and out would cost a fifth of an arm's dynamics, and keep the processor from
+    beginning a state while the one before ends.
+    """
+    lines, contiguous = [], "true"
+    for i, array in enumerate(arrays):
+        lines += [
+            f"  %base{i} = load ptr, ptr %entry{i}",
+            f"  %row.at{i} = getelementptr i64, ptr %entry{i}, i64 1",
+            f"  %row{i} = load i64, ptr %row.at{i}",
+        ]
+        if array.size < 2:
+            continue  # whatever its stride
+        lines += [
+            f"  %element.at{i} = getelementptr i64, ptr %entry{i}, i64 2",
+            f"  %element{i} = load i64, ptr %element.at{i}",
+            f"  %one{i} = icmp eq i64 %element{i}, 1",
+            f"  %all{i} = and i1 {contiguous}, %one{i}",
+        ]
+        contiguous = f"%all{i}"
+    lines += [
+        f"  br i1 {contiguous}, label %state, label %blocks",
+        "state:",
+        "  %k = phi i64 [ %start, %choose ], [ %k.next, %state ]",
+    ]
+    for i in range(len(arrays)):
+        lines.append(f"  %k.at{i} = mul i64 %k, %row{i}")
+        lines.append(f"  %here{i} = getelementptr {scalar}, ptr %base{i}, i64 %k.at{i}")
+    pointers = ", ".join(f"ptr %here{i}" for i in range(len(arrays)))
+    return [
+        *lines,
+        f"  call void @core({pointers})",
+        "  %k.next = add i64 %k, 1",
+        "  %k.more = icmp ult i64 %k.next, %stop",
+        "  br i1 %k.more, label %state, label %end",
+    ]
 
 
 def _fetch_once(i: int, call: str) -> str:

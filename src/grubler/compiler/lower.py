@@ -20,8 +20,10 @@ from .control import emit_branch, emit_loop
 from .elementary import literal
 from .tape import Tape
 
-# Code generation is superlinear in the length of a basic block: cut the line.
+# Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
+# instructions anew within a block: an order that it should keep is cut shorter.
 BLOCK = 512
+KEPT = 256
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
@@ -47,8 +49,8 @@ _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 class Emitter:
     """Writes instructions line by line; every method returns the name of what it computed."""
 
-    def __init__(self, dtype: str, lanes: int):
-        self.dtype, self.lanes = dtype, lanes
+    def __init__(self, dtype: str, lanes: int, block: int = BLOCK):
+        self.dtype, self.lanes, self.block = dtype, lanes, block
         self.scalar = SCALAR[dtype]
         self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
         self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
@@ -91,7 +93,7 @@ class Emitter:
 
     def cut(self) -> None:
         """Begin a new basic block where the current one has grown long."""
-        if self._in_block >= BLOCK:
+        if self._in_block >= self.block:
             label = self.new_label("b")
             self.line(f"br label %{label}")
             self.start_block(label)
@@ -339,12 +341,12 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
             line.waiting[k] = (memory, i)
 
 
-def lower(tape: Tape, dtype: str, lanes: int, width: int = 1) -> str:
+def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK) -> str:
     """The LLVM IR of the function `core` and of what it calls.
 
     With one lane, `width` is how many angles go through a vector register together.
     """
-    e = Emitter(dtype, lanes)
+    e = Emitter(dtype, lanes, block)
 
     def read(argument: int, element: int) -> str:
         return e.load(f"%in{argument}", element)

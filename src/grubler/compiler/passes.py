@@ -3,6 +3,7 @@
     simplify     constants folded, equal subexpressions merged, signs gathered, where-patterns
                  joined, one reciprocal instead of several divisions by the same value, one
                  sine and cosine for angles a constant apart
+    chained      (sums.py) sums as chains of multiply-adds, where that pays; otherwise
     fuse         multiply-add as one instruction, where a product is only ever added
     reordered    (tape.py) dead code out
     schedule     (schedule.py) an order with short lives
@@ -10,7 +11,7 @@
 What changes rounding: x / c becomes x * (1/c) for a constant c, and x / y becomes x * (1/y) where
 y divides at least two values; both stay within 1.5 ulp of the quotient instead of 0.5. A fused
 multiply-add rounds once instead of twice. The sine of x + c comes from sine and cosine of x where
-both are needed anyway. Nothing is reassociated.
+both are needed anyway. Sums are reassociated where they are chained, and nowhere else.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ import numpy as np
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
+from .sums import chained, fits, waits
 from .tape import Instruction, Tape, operands, reordered, with_operands
 
 
-def optimize(tape: Tape) -> Tape:
-    """All passes, in order; what `lower` expects."""
+def optimize(tape: Tape, chains: bool = True) -> Tape:
+    """All passes, in order; what `lower` expects. On a GPU, whose threads hide what they wait for
+    and have registers for few values, sums are no chains."""
     with stage("passes", tape.total):
-        return schedule(fuse(simplify(tape)))
+        tape = simplify(tape)
+        fused = fuse(tape)
+        if chains and fits(fused) and waits(fused):
+            return schedule(chained(tape))
+        return schedule(fused)
 
 
 def simplify(tape: Tape) -> Tape:

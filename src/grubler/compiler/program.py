@@ -15,8 +15,10 @@ import numpy as np
 
 from . import batch, cache, cpu, native
 from .log import stage
-from .lower import lower
+from .lower import BLOCK, KEPT, lower
 from .passes import optimize
+from .schedule import spread
+from .sums import fits, waits
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, trace
 
@@ -48,8 +50,9 @@ class Program:
         output_names=None,
         dtype: np.dtype,
         key: str | None = None,
+        chains: bool = True,
     ):
-        self.fn, self.dtype = fn, dtype
+        self.fn, self.dtype, self._chains = fn, dtype, chains
         self.shapes = checked_shapes(shapes, names)
         self.names = list(names) if names is not None else argument_names(fn, len(self.shapes))
         self.output_names = output_names
@@ -62,9 +65,8 @@ class Program:
         """Learn the outputs and the tape's digest, from the cache where a key leads there."""
         entry = None
         if key is not None:
-            entry = cache.digest(
-                "signature", key, self.dtype, self.shapes, self.names, cache.sources()
-            )
+            about = (key, self.dtype, self.shapes, self.names, self._chains)
+            entry = cache.digest("signature", *about, cache.sources())
             with stage("signature from cache"):
                 known = _signature(cache.read(entry))
             if known:
@@ -87,7 +89,8 @@ class Program:
         """The optimized tape; traced now if the cache spared us so far."""
         with self._lock:
             if self._tape is None:
-                self._tape = optimize(trace(self.fn, self.shapes, self.names, self.dtype))
+                tape = trace(self.fn, self.shapes, self.names, self.dtype)
+                self._tape = optimize(tape, self._chains)
             return self._tape
 
     def kernel(self, lanes: int) -> Kernel:
@@ -134,7 +137,14 @@ def single_width(dtype: str) -> int:
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
-    parts = [lower(tape, dtype, lanes, single_width(dtype)), batch.batch_loop(tape, dtype, lanes)]
+    block, written = BLOCK, sum(array.size for array in tape.outputs)
+    # Vectors that wait in memory cost more than numbers, and so do many results.
+    if fits(tape) and (waits(tape) or (lanes == 1 and written <= batch.FEW)):
+        tape, block = spread(tape), KEPT
+    parts = [
+        lower(tape, dtype, lanes, single_width(dtype), block),
+        batch.batch_loop(tape, dtype, lanes),
+    ]
     if lanes == 1:
         parts += [batch.single_state(tape), native.checked_call(tape)]
     return "\n".join(parts)

@@ -109,7 +109,9 @@ def compile_cuda(
     if checked is None or checked.name not in ("float64", "float32") or not checked.isnative:
         raise InputError(unknown("dtype", dtype, ["float64", "float32"]))
     ptx.checked_arch(arch)
-    program = Program(fn, shapes, names=names, output_names=output_names, dtype=checked, key=key)
+    program = Program(
+        fn, shapes, names=names, output_names=output_names, dtype=checked, key=key, chains=False
+    )
     return CudaFunction(program, name or name_of(fn).replace("<lambda>", "f"), arch)
 
 

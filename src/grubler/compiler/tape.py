@@ -105,11 +105,13 @@ class Tape:
 
     def inside(self, rewrite: Callable[[Tape], Tape]) -> Tape:
         """The tape with the steps of its loops and branches rewritten."""
-        loops, branches = (
-            tuple(replace(node, step=rewrite(node.step)) for node in nodes)
-            for nodes in (self.loops, self.branches)
-        )
-        return replace(self, loops=loops, branches=branches)
+        branches = tuple(replace(node, step=rewrite(node.step)) for node in self.branches)
+        return replace(self.inside_loops(rewrite), branches=branches)
+
+    def inside_loops(self, rewrite: Callable[[Tape], Tape]) -> Tape:
+        """The tape with the steps of its loops rewritten."""
+        loops = tuple(replace(node, step=rewrite(node.step)) for node in self.loops)
+        return replace(self, loops=loops)
 
     def digest(self) -> str:
         """A hash of everything that the generated code depends on."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.c_aba import joint_inertia, without_joint
+from ..algorithms.c_aba import force_across, joint_inertia, move_on, without_joint
 from ..algorithms.c_rnea import net_forces
 from ..algorithms.first_pass import first_pass, stacked
 from ..cluster_spatial import block_diagonal
@@ -25,7 +25,7 @@ class Crossing(NamedTuple):
     |------|----------|---------------------------------------------------------|-----------|
     | U, D | H S, D_i | articulated inertia along the joint, LDL' of D          | (6l, nv)  |
     | u    | S' f_i^A | tau - S' p                                              | (nv,)     |
-    | W    | X' U     | U seen from the parent; None for a cluster of one body  | (6l', nv) |
+    | W    | X' U     | U seen from the parent where it is `projected`, or None | (6l', nv) |
     """
 
     U: np.ndarray
@@ -52,9 +52,9 @@ def cross_joint(state, H, p, tau):
     D = LDL(joint_inertia(state, U))
     u = tau - S.T @ p
     u = u if state.r is None else u - state.r
-    if len(state.cluster.bodies) == 1:
+    if not state.projected:
         Ha = without_joint(state, H, U, D)
-        pa = p + U @ D.solve(u)
+        pa = force_across(state, p, tau, U, D, u)
         return Crossing(U, D, u, None), X.congruence(Ha), X.force_back(pa)
     W = X.forces_back(U)
     Ha = symmetric(X.congruence(H) - D.quadratic(W.T))
@@ -85,11 +85,9 @@ def roll_out(state, crossing: Crossing, a_parent, drive=None):
 
     `drive` is the force of the constraints on the joint, S' K' λ.
     """
-    a = state.X.motion(a_parent)
     U, D, u, W = crossing
-    known = u - (U.T @ a if W is None else W.T @ a_parent)
-    out = D.solve(known if drive is None else known + drive)
-    return out, a + state.S @ out
+    u = u if drive is None else u + drive
+    return move_on(state, D, u, U, W, a_parent)
 
 
 def total(values):
