@@ -34,7 +34,18 @@ CASES = (
     ("quadruped", "forward_dynamics", "float64", None),
     ("mit_humanoid", "forward_dynamics", "float64", None),
     ("tello", "forward_dynamics", "float64", None),
+    ("mini_cheetah", "constrained_forward_dynamics", "float32", None),
+    ("mini_cheetah", "constrained_forward_dynamics", "float64", None),
 )
+# four feet on the ground, resolved early; of the states some are singular
+LEGS = ("HR", "HL", "FR", "FL")
+OPTIONS = {
+    "constrained_forward_dynamics": {
+        "constraints": tuple(gb.Constraint(f"{leg}_foot_contact", "point") for leg in LEGS),
+        "method": "pv_early",
+    }
+}
+SINGULAR = 64
 # robot, integrator, dtype, steps in a launch; a step is 1 ms
 SIMULATIONS = (
     ("mini_cheetah", "semi_implicit", "float32", 1),
@@ -65,11 +76,13 @@ def prepare(folder: Path, candidates: int | None) -> None:
     listed = []
     for robot, algorithm, dtype, goal in CASES:
         model, name = gb.robots.load(robot), f"{robot}_{algorithm}"
-        fn = getattr(gb, algorithm)
+        fn, options = getattr(gb, algorithm), OPTIONS.get(algorithm, {})
         if not (folder / f"{name}.npz").exists():
             arguments = states(model)
-            save(folder / f"{name}.npz", arguments, gb.compile(fn, model)(*arguments))
-        compiled = gb.compile(fn, model, target="cuda", dtype=dtype)
+            if options:
+                arguments[0][:SINGULAR] = model.neutral()
+            save(folder / f"{name}.npz", arguments, gb.compile(fn, model, **options)(*arguments))
+        compiled = gb.compile(fn, model, target="cuda", dtype=dtype, **options)
         paths = gb.export(
             compiled, folder / "bundle", target="cuda", name=f"{name}_{dtype}",
             candidates=candidates,

@@ -99,6 +99,19 @@ def test_frames_make_placements_sparse(name):
             assert placement.r[1] == 0.0
 
 
+def test_hinges_slide_along_their_axes():
+    """The shoulder of an arm, three axes through one point, is one point afterwards."""
+    model = gb.robots.load("arm7")
+    before, after = model.bodies, reduced(model, frozenset()).bodies
+    assert np.any(before[2].joint.placement.r) and not np.any(after[2].joint.placement.r)
+    kept = reduced(model, frozenset({2})).bodies
+    np.testing.assert_array_equal(kept[2].joint.placement.r, before[2].joint.placement.r)
+    # a knee in the plane of its leg stays there, and keeps its inertia's zeros
+    quadruped = gb.robots.load("quadruped")
+    for body, same in zip(quadruped.bodies, reduced(quadruped, frozenset()).bodies):
+        np.testing.assert_array_equal(body.joint.placement.r, same.joint.placement.r)
+
+
 def test_frames_stay_near_on_almost_parallel_axes():
     b = gb.ModelBuilder("almost parallel")
     parent = "world"

@@ -4,7 +4,8 @@ Three rearrangements leave every joint force and acceleration as it is:
 
 - frames (`reframed`): a hinge's frame may be turned about and shifted along its axis. Where the
   description has placements that turn about two axes and more, frames are laid by the rules of
-  Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y;
+  Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y.
+  Elsewhere they slide along their axes (`slid`);
 - inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
 - rotors (`spinners`) are then known by one number, their moment about the axis.
 """
@@ -112,8 +113,10 @@ def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...
         for body in bodies
         if body.parent != WORLD and np.count_nonzero(body.joint.placement.E) > TURN
     ]
-    if not oblique or not all(_numeric(body) for body in bodies):
+    if not all(_numeric(body) for body in bodies):
         return bodies
+    if not oblique:
+        return slid(bodies, posed)
     turned = {body.parent for body in oblique} | {body.index for body in oblique}
     main, new = _main_children(bodies), {WORLD: Transform.identity()}
     for body in bodies:
@@ -125,6 +128,49 @@ def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...
             turned.discard(body.index)
             new[body.index] = Transform.identity()
     return tuple(_moved(body, new, body.index in turned) for body in bodies)
+
+
+def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
+    """The bodies with hinges' frames shifted along their axes, where that leaves fewer numbers.
+
+    A hinge's origin may go to where the shift from its parent has no part along the axis; its own
+    children's shifts, and products of inertia, may gain. On a tie it goes to a point that does not
+    move, such as the centre of a shoulder: inertias count there by their moments alone.
+    """
+    new, resting = {WORLD: Transform.identity()}, {WORLD}
+    children: dict[int, list[Body]] = {}
+    for body in bodies:
+        children.setdefault(body.parent, []).append(body)
+    for body in bodies:
+        up, choices = new[body.parent], []
+        for T in (Transform.identity(), _slide(body, up, posed)):
+            own = _moved(body, {body.parent: up, body.index: T}, False)
+            numbers = _numbers(own)
+            for child in children.get(body.index, []):
+                places = {body.index: T, child.index: _slide(child, T, posed)}
+                numbers += _numbers(_moved(child, places, False))
+            rests = body.parent in resting and not np.any(own.joint.placement.r)
+            choices.append((numbers, not rests, T))
+        best = min(choices, key=lambda choice: choice[:2])
+        new[body.index] = best[2]
+        if body.joint.is_hinge and (body.parent == WORLD or not best[1]):
+            resting.add(body.index)
+    return tuple(_moved(body, new, False) for body in bodies)
+
+
+def _slide(body: Body, parent: Transform, posed: frozenset[int]) -> Transform:
+    """A hinge's frame moved along its axis, next to the origin of its parent's new one."""
+    if not body.joint.is_hinge or body.index in posed or body.parent == WORLD:
+        return Transform.identity()
+    axis, place = body.joint.motion.axis, body.joint.placement @ parent.inverse()
+    return Transform(np.eye(3), -axis * (axis @ (place.E @ place.r)))
+
+
+def _numbers(body: Body) -> int:
+    """Numbers of a body that are not zero: of its shift, and products of inertia."""
+    return np.count_nonzero(body.joint.placement.r) + np.count_nonzero(
+        np.triu(body.spatial, 1)[:3, :3]
+    )
 
 
 def _numeric(body: Body) -> bool:
