@@ -9,6 +9,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+from tests.constrained.cases import in_many_digits
 
 import grubler as gb
 from grubler.constrained import Constraint, constrained_forward_dynamics
@@ -50,9 +51,7 @@ def cases() -> list[tuple]:
         ("inverse OSIM, Talos, 2 x 6D", osim, talos, seen(ends[:2]), 5.3, 4.0, None),
         ("Cassie with its four loops", gb.forward_dynamics, cassie, {"method": "c_aba"},
          18.3, 5.1, None),
-        # its postures are close to singular: LTL loses no digits there
-        ("Cassie, loops and two 6D feet", dynamics, cassie, held(cassie_feet, "ltl"),
-         26.3, 7.6, None),
+        ("Cassie, loops and two 6D feet", dynamics, cassie, held(cassie_feet), 26.3, 7.6, None),
         (f"chain of {BARS} four-bars", gb.forward_dynamics, four_bars(BARS), {"method": "c_aba"},
          171.0, None, None),
     ]  # fmt: skip
@@ -98,7 +97,10 @@ def against_code() -> list[dict]:
 
 
 def checked(code, fn, model, options) -> float:
-    """The largest error of some states, relative, against a dense solve that shares nothing."""
+    """The largest error of some states, relative, against a dense solve that shares nothing.
+
+    Of constraints that is done in fifty digits: in sixteen it is good to 1e-12 on Cassie's feet.
+    """
     worst = 0.0
     for seed in range(4):
         q, v = model.random_state(seed)
@@ -117,9 +119,7 @@ def dense(fn, model, options):
         return partial(gb.forward_dynamics, model, method="lagrange")
     if fn is gb.inverse_osim:
         return partial(dense_osim, model, options["frames"])
-    return lambda *x: (
-        constrained_forward_dynamics(model, *x, options["constraints"], method="kkt").a
-    )
+    return lambda *x: in_many_digits(model, *x, options["constraints"])[0]
 
 
 def dense_osim(model, frames, q):

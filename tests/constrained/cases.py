@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 
 import grubler as gb
-from grubler.constrained import Constraint
+from grubler.constrained import Constraint, residual
+from grubler.constrained.constraints import checked_constraints
 
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
@@ -82,6 +84,18 @@ CASES = {
 def state(model, seed=0):
     q, v = model.random_state(seed)
     return q, v, np.random.default_rng(100 + seed).uniform(-5, 5, model.nv)
+
+
+def in_many_digits(model, q, v, tau, constraints):
+    """(a, multipliers) of the KKT system of M, J and the biases, solved in fifty digits."""
+    checked = checked_constraints(model, constraints)
+    n, m = model.nv, sum(c.m for c in checked)
+    l, J = residual(model, q, v, np.zeros(n), np.zeros(m), checked)
+    A = np.block([[gb.mass_matrix(model, q), -J.T], [J, np.zeros((m, m))]])
+    b = np.concatenate([tau - gb.bias_force(model, q, v), -l])
+    with mp.workdps(50):
+        x = np.array(mp.lu_solve(mp.matrix(A.tolist()), mp.matrix(b.tolist())), dtype=float).ravel()
+    return x[:n], x[n:]
 
 
 def chain(n: int) -> gb.Model:

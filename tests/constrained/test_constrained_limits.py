@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
-from cases import CASES, HANDS, LEGS, TOES, ladder, points, state, welds, with_world_frame
+from cases import (
+    CASES,
+    HANDS,
+    LEGS,
+    TOES,
+    in_many_digits,
+    ladder,
+    points,
+    state,
+    welds,
+    with_world_frame,
+)
 
 import grubler as gb
 from conftest import load, relative
-from grubler.constrained import Constraint, constrained_forward_dynamics, residual
-from grubler.constrained.constraints import checked_constraints
+from grubler.constrained import Constraint, constrained_forward_dynamics
 
 
 def solve(model, q, v, tau, constraints, method="pv_early", **options):
@@ -23,20 +33,6 @@ def equals_least_squares(model, q, v, tau, constraints, tolerance=1e-11):
     assert relative(found.multipliers, expected.multipliers) < tolerance
     assert np.abs(found.residual - expected.residual).max() < tolerance * scale
     return found
-
-
-def in_many_digits(model, q, v, tau, constraints):
-    """The KKT system of M, J and the biases solved in fifty digits: nothing is lost there."""
-    mp = pytest.importorskip("mpmath")
-    checked = checked_constraints(model, constraints)
-    n, m = model.nv, sum(c.m for c in checked)
-    l, J = residual(model, q, v, np.zeros(n), np.zeros(m), checked)
-    M = gb.mass_matrix(model, q)
-    A = np.block([[M, -J.T], [J, np.zeros((m, m))]])
-    b = np.concatenate([tau - gb.bias_force(model, q, v), -l])
-    with mp.workdps(50):
-        x = np.array(mp.lu_solve(mp.matrix(A.tolist()), mp.matrix(b.tolist())), dtype=float).ravel()
-    return x[:n], x[n:]
 
 
 class TestRedundant:
