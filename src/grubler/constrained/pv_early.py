@@ -15,7 +15,7 @@ A joint that hardly moves its row, near a singular posture, has to move far for 
 feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY`, and
 for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows are carried to
 the world instead, as in PV, and met there in the sense of least squares. In compiled code that is a
-branch: of random postures one or two in a hundred take it.
+branch: of random postures one in a hundred takes it, up to nine with hands on short arms.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     and for redundant rows.
     """
     ready = prepared(model, q, v, constraints, f_ext, desired)
-    usual = usual_masses(model.nominal, constraints)
+    usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant=True)
     a, multipliers, masses = resolved_early(model, ready, tau, constraints)
