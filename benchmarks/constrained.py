@@ -73,7 +73,7 @@ def sets() -> list[tuple[str, gb.Model, list[Constraint]]]:
     rows += [(f"Go1 ({label})", go1, points(feet[:n])) for n, label in COUNTS.items()]
     for name in ("Talos", "G1"):
         model, links = ends[name]
-        for n, label in ((1, "F"), (2, "2F"), (3, "2F+H"), (4, "2F+2H"))[name == "G1" :]:
+        for n, label in enumerate(("0D", "F", "2F", "2F+H", "2F+2H")):
             rows.append((f"{name} ({label})", model, welds(links[:n])))
     cheetah = gb.robots.load("mini_cheetah")
     rows += [(f"mini_cheetah ({x})", cheetah, points(LEGS[:n])) for n, x in COUNTS.items()]
