@@ -32,7 +32,7 @@ METHODS = {
     "PV": "pv", "PV-early": "pv_early", "LTL": "ltl", "PV-soft": "pv_soft", "LTL-soft": "ltl_soft",
 }  # fmt: skip
 STATES = 2048  # a call: few milliseconds, so that some rounds are not interrupted
-DIFFERENT = 256  # of them: some near singular postures, as they come
+DIFFERENT = 64  # of them: some near singular postures, as they come
 RESULTS = Path(__file__).parent / "results"
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 
