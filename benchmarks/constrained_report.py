@@ -103,7 +103,7 @@ def report(data: dict, out: Path) -> str:
     times, counts = ({f"{m} {unit}": m for m in constrained.METHODS} for unit in ("µs", "ops"))
     return "\n".join([
         "## Constrained dynamics: Table II of Sathya et al. again", "",
-        "µs a state of compiled kernels, one lane; `from Python` is one bound call of PV-early, "
+        "µs a state of compiled kernels, one lane; `from Python` is a bound call of PV-early, "
         "the ratio last is Pinocchio's constraintDynamics over it. States are random, some near "
         "singular postures, where PV-early takes its branch. `error` against the KKT system "
         "solved in fifty digits.", "",
