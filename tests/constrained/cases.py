@@ -8,6 +8,7 @@ import numpy as np
 import grubler as gb
 from grubler.constrained import Constraint, residual
 from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.structure import levers, squares
 
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
@@ -84,6 +85,17 @@ CASES = {
 def state(model, seed=0):
     q, v = model.random_state(seed)
     return q, v, np.random.default_rng(100 + seed).uniform(-5, 5, model.nv)
+
+
+def smallest_lever(model, constraints, q) -> float:
+    """min |K S|² over the joints that PV-early resolves rows at, where it changes: its rounding
+    errors grow with the inverse, since a joint that hardly moves a row has to move far for it."""
+    checked = checked_constraints(model, constraints)
+    direct = tuple(c for c in checked if c.softness is None and c.to is None)
+    known = levers(model, direct) if direct else {}
+    found = squares(model, direct, q) if direct else {}
+    changing = [x for k, x in found.items() if known[k].moves and not known[k].constant]
+    return float(min([*changing, 1.0]))
 
 
 def in_many_digits(model, q, v, tau, constraints):
