@@ -19,6 +19,9 @@ import numpy as np
 
 LIMIT = {"float64": 2.0**48, "float32": 2.0**19}
 
+# Added to a number, rounds it to an integer, which the sum's last bits then are.
+ROUNDING = {"float64": 1.5 * 2.0**52, "float32": 1.5 * 2.0**23}
+
 
 @dataclass(frozen=True)
 class _Coefficients:
@@ -78,9 +81,10 @@ def literal(value: float, dtype: str) -> str:
 
 def sine_cosine(e, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
     """Emit sin x and cos x; what is not wanted is left out where it costs something."""
-    c = COEFFICIENTS[e.dtype]
-    n = e.call("rint", e.binary("fmul", x, e.number(c.two_over_pi)))
-    minus_n = e.unary("fneg", n)
+    c, magic = COEFFICIENTS[e.dtype], e.number(ROUNDING[e.dtype])
+    shifted = e.call("fma", x, e.number(c.two_over_pi), magic)
+    quadrant = e.last_bits(shifted)
+    minus_n = e.binary("fsub", magic, shifted)
     r = x
     for part in c.half_pi:
         r = e.call("fma", minus_n, e.number(part), r)
@@ -88,27 +92,16 @@ def sine_cosine(e, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str
     inside = e.compare("ole", e.call("fabs", x), e.number(LIMIT[e.dtype]))
     r = e.select(inside, r, e.number(float("nan")))
     z = e.binary("fmul", r, r)
-    quarter = e.binary("fmul", n, e.number(0.25))
-    fraction = e.binary("fsub", quarter, e.call("floor", quarter))  # 0, 1/4, 1/2 or 3/4
-    odd = e.logical(
-        "or",
-        e.compare("oeq", fraction, e.number(0.25)),
-        e.compare("oeq", fraction, e.number(0.75)),
-    )
     s = _polynomial(e, z, c.sine)
     s = e.call("fma", e.binary("fmul", r, z), s, r)
     k = e.call("fma", z, _polynomial(e, z, c.cosine), e.number(-0.5))
     k = e.call("fma", z, k, e.number(1.0))
+    odd = e.is_odd(quadrant)
     sine = cosine = ""
     if want_sine:
-        flip = e.compare("oge", fraction, e.number(0.5))
-        value = e.select(odd, k, s)
-        sine = e.select(flip, e.unary("fneg", value), value)
+        sine = e.flipped(e.select(odd, k, s), quadrant)
     if want_cosine:
-        centred = e.call("fabs", e.binary("fsub", fraction, e.number(0.375)))  # quadrants 1 and 2
-        flip = e.compare("olt", centred, e.number(0.25))
-        value = e.select(odd, s, k)
-        cosine = e.select(flip, e.unary("fneg", value), value)
+        cosine = e.flipped(e.select(odd, s, k), e.next_integer(quadrant))
     return sine, cosine
 
 

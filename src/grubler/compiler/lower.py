@@ -51,8 +51,9 @@ class Emitter:
 
     def __init__(self, dtype: str, lanes: int, block: int = BLOCK):
         self.dtype, self.lanes, self.block = dtype, lanes, block
-        self.scalar = SCALAR[dtype]
+        self.scalar, self.bits = SCALAR[dtype], 8 * _BYTES[dtype]
         self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
+        self.integer = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
         self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
         suffix = _SUFFIX[dtype]
         self.suffix = suffix if lanes == 1 else f"v{lanes}{suffix}"
@@ -68,6 +69,7 @@ class Emitter:
         other = copy.copy(self)
         other.lanes = lanes
         other.type, other.mask = f"<{lanes} x {self.scalar}>", f"<{lanes} x i1>"
+        other.integer = f"<{lanes} x i{self.bits}>"
         other.suffix = f"v{lanes}{_SUFFIX[self.dtype]}"
         return other
 
@@ -149,8 +151,32 @@ class Emitter:
         bits = self.define(f"bitcast {self.mask} {mask} to i{self.lanes}")
         return self.define(f"icmp ne i{self.lanes} {bits}, 0")
 
-    def sine_cosine(self, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
-        return elementary.sine_cosine(self, x, want_sine, want_cosine)
+    # --- integers ---
+
+    def last_bits(self, value: str) -> str:
+        """A number's bits as an integer, of which the last few count."""
+        return self.define(f"bitcast {self.type} {value} to {self.integer}")
+
+    def whole(self, value: int) -> str:
+        """An integer constant."""
+        return str(value) if self.lanes == 1 else f"splat (i{self.bits} {value})"
+
+    def is_odd(self, integer: str) -> str:
+        bit = self.define(f"and {self.integer} {integer}, {self.whole(1)}")
+        return self.define(f"icmp ne {self.integer} {bit}, {self.whole(0)}")
+
+    def next_integer(self, integer: str) -> str:
+        return self.define(f"add {self.integer} {integer}, {self.whole(1)}")
+
+    def flipped(self, value: str, integer: str) -> str:
+        """The value with its sign flipped where an integer is 2 or 3 modulo 4."""
+        bits = self.last_bits(value)
+        flipped = self.define(f"xor {self.integer} {bits}, {self._sign(integer)}")
+        return self.define(f"bitcast {self.integer} {flipped} to {self.type}")
+
+    def _sign(self, integer: str) -> str:
+        shifted = self.define(f"shl {self.integer} {integer}, {self.whole(self.bits - 2)}")
+        return self.define(f"and {self.integer} {shifted}, {self.whole(-(2 ** (self.bits - 1)))}")
 
     # --- memory ---
 
@@ -283,7 +309,7 @@ class _Line:
             return self.e.load(memory[op == "cos"], place)
         if k not in self.pairs or tangent:
             want = (tangent or k in self.sines, tangent or k in self.cosines)
-            self.pairs[k] = self.e.sine_cosine(self._value(k), *want)
+            self.pairs[k] = elementary.sine_cosine(self.e, self._value(k), *want)
         sine, cosine = self.pairs[k]
         if tangent:
             return self.e.binary("fdiv", sine, cosine)

@@ -9,16 +9,12 @@ multiply-adds (1 ulp). Sine and cosine read the quadrant off the bits of a round
 from __future__ import annotations
 
 from . import ptx_elementary
-from .elementary import COEFFICIENTS, LIMIT, _polynomial
 from .lower import Emitter
 
 SHARED = "addrspace(3)"
 GLOBAL = "addrspace(1)"
 CONSTANT = "addrspace(4)"
 BYTES = {"float64": 8, "float32": 4}
-
-# Adding 1.5 * 2^(bits of the fraction) leaves the nearest whole number in the lowest bits.
-_ROUNDING = {"float64": 1.5 * 2.0**52, "float32": 1.5 * 2.0**23}
 
 
 class PtxEmitter(Emitter):
@@ -27,6 +23,7 @@ class PtxEmitter(Emitter):
     def __init__(self, dtype: str, table: str = "constants"):
         self.table = table
         super().__init__(dtype, 1)
+        self.bits, self.integer = 32, "i32"
         self.single = dtype == "float32"
         self.constants: dict[str, int] = {}  # literal -> its place in constant memory
 
@@ -118,50 +115,20 @@ class PtxEmitter(Emitter):
         refined = self.call("fma", rest, slope, value)
         return self.select(self.compare("ord", refined, refined), refined, value)
 
-    def sine_cosine(self, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
-        """sin x and cos x from one reduction, as on the CPU but for the quadrant's arithmetic."""
-        c = COEFFICIENTS[self.dtype]
-        magic = self.number(_ROUNDING[self.dtype])
-        shifted = self.call("fma", x, self.number(c.two_over_pi), magic)
-        quadrant = self._low_word(shifted)
-        minus_n = super().binary("fsub", magic, shifted)
-        r = x
-        for part in c.half_pi:
-            r = self.call("fma", minus_n, self.number(part), r)
-        inside = self.compare("ole", self.call("fabs", x), self.number(LIMIT[self.dtype]))
-        r = self.select(inside, r, self.number(float("nan")))
-        z = super().binary("fmul", r, r)
-        s = _polynomial(self, z, c.sine)
-        s = self.call("fma", super().binary("fmul", r, z), s, r)
-        k = self.call("fma", z, _polynomial(self, z, c.cosine), self.number(-0.5))
-        k = self.call("fma", z, k, self.number(1.0))
-        bit = self.define(f"and i32 {quadrant}, 1")
-        odd = self.define(f"icmp ne i32 {bit}, 0")
-        sine = cosine = ""
-        if want_sine:
-            sine = self._signed(self.select(odd, k, s), quadrant)
-        if want_cosine:
-            after = self.define(f"add i32 {quadrant}, 1")
-            cosine = self._signed(self.select(odd, s, k), after)
-        return sine, cosine
+    # --- integers, of 32 bits as the device's are ---
 
-    def _low_word(self, value: str) -> str:
+    def last_bits(self, value: str) -> str:
         if self.single:
-            return self.define(f"bitcast float {value} to i32")
+            return super().last_bits(value)
         bits = self.define(f"bitcast double {value} to i64")
         return self.define(f"trunc i64 {bits} to i32")
 
-    def _signed(self, value: str, quadrant: str) -> str:
-        """The value with its sign flipped in quadrants 2 and 3."""
-        shifted = self.define(f"shl i32 {quadrant}, 30")
-        sign = self.define(f"and i32 {shifted}, -2147483648")
+    def flipped(self, value: str, integer: str) -> str:
         if self.single:
-            bits = self.define(f"bitcast float {value} to i32")
-            flipped = self.define(f"xor i32 {bits}, {sign}")
-            return self.define(f"bitcast i32 {flipped} to float")
+            return super().flipped(value, integer)
         pair = self.define(f"bitcast double {value} to <2 x i32>")
         high = self.define(f"extractelement <2 x i32> {pair}, i64 1")
-        flipped = self.define(f"xor i32 {high}, {sign}")
+        flipped = self.define(f"xor i32 {high}, {self._sign(integer)}")
         pair = self.define(f"insertelement <2 x i32> {pair}, i32 {flipped}, i64 1")
         return self.define(f"bitcast <2 x i32> {pair} to double")
 
