@@ -152,7 +152,7 @@ def loop(compiled, model, count: int = STATES):
     batch = [np.tile(np.stack(x), (count // DIFFERENT, 1)) for x in zip(*rows, strict=True)]
     batch = batch[: len(compiled.inputs)]
     out = tuple(np.empty((count, *x.shape)) for x in compiled.outputs)
-    return partial(compiled, *batch, out=out if len(out) > 1 else out[0])
+    return compiled.bind(*batch, out=out if len(out) > 1 else out[0])
 
 
 def pinocchio(model: gb.Model, constraints, state, expected):

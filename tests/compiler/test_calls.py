@@ -230,16 +230,17 @@ def test_bind(f):
 
 def test_bind_keeps_its_arrays_alive():
     g = gc.compile_function(lambda x: x * 2.0, [64])
-    step = g.bind(np.arange(64.0))
+    steps = g.bind(np.arange(64.0)), g.bind(np.tile(np.arange(64.0), (5, 1)))
     del g
-    for _ in range(50):
-        garbage.collect()
-        np.testing.assert_array_equal(step(), np.arange(64.0) * 2)
-    out = step()
-    before = sys.getrefcount(out)
-    for _ in range(1000):
-        step()
-    assert sys.getrefcount(out) == before
+    for step in steps:
+        for _ in range(50):
+            garbage.collect()
+            np.testing.assert_array_equal(step().reshape(-1, 64)[-1], np.arange(64.0) * 2)
+        out = step()
+        before = sys.getrefcount(out)
+        for _ in range(1000):
+            step()
+        assert sys.getrefcount(out) == before
 
 
 def test_bind_a_batch(f):
@@ -250,6 +251,52 @@ def test_bind_a_batch(f):
     close(f, out, expected(arguments))
     arguments[0][:] = 1.0
     close(f, step(), expected(arguments))
+
+
+@pytest.mark.skipif(not native.AVAILABLE, reason="needs CPython's layouts")
+def test_plain_batches_are_checked_in_machine_code(f, monkeypatch):
+    """The careful path, taken with `threads`, and the fast one give the same; what the fast one
+    cannot read is left to the other."""
+    f.prepare()
+    for n in (0, 1, 7, 8, 33):
+        arguments = data(f, n)
+        want = f(*arguments, threads=1)
+        out = tuple(np.empty((n, *a.shape), f.dtype) for a in f.outputs)
+        with monkeypatch.context() as patch:
+            patch.setattr(f, "_call", lambda *_, **__: pytest.fail("took the careful path"))
+            for got in (f(*arguments), f(*arguments, out=out), f(*arguments, out=list(out))):
+                assert [g.tobytes() for g in got] == [w.tobytes() for w in want]
+        assert all(o is g for o, g in zip(f(*arguments, out=out), out))
+    mixed = [arguments[0].copy("F"), arguments[1].tolist(), arguments[2].astype("f8")]
+    for got, w in zip(f(*mixed), want):
+        np.testing.assert_array_equal(got, w)
+    shared = f(arguments[0][3], *arguments[1:])
+    np.testing.assert_array_equal(shared[0][3], want[0][3])
+
+
+@pytest.mark.parametrize("out", [5, "text", {}, (), np.zeros(3), [None] * 3, np.zeros((4, 3, 1))])
+def test_an_out_that_is_none_is_named(f, out):
+    f.prepare()
+    with pytest.raises(InputError, match="out"):
+        f(*data(f, 4), out=out)
+
+
+def test_a_batch_too_large_for_the_stack():
+    g = gc.compile_function(lambda x: np.outer(x, x), [60]).prepare()
+    X = np.random.default_rng(0).normal(size=(9, 60))
+    np.testing.assert_array_equal(g(X), X[:, :, None] * X[:, None, :])
+
+
+@pytest.mark.parametrize("bind", [True, False])
+def test_a_batch_releases_the_gil(bind):
+    g = gc.compile_function(lambda x: np.sin(np.exp(np.sin(x))), [8]).prepare()
+    X, out = np.zeros((2, 400_000, 8))
+    call = g.bind(X, out=out) if bind else lambda: g(X, out=out)
+    thread, steps = threading.Thread(target=call), 0
+    thread.start()
+    while thread.is_alive():
+        steps += 1
+    assert steps > 1000
 
 
 @pytest.mark.parametrize("broken", ["dtype", "list", "strided", "overlap", "number"])
@@ -276,6 +323,9 @@ def test_without_native_methods(monkeypatch):
     step = g.bind(x)
     x[:] = 1
     np.testing.assert_array_equal(step(), [3.0, 3, 3])
+    X = np.arange(30.0).reshape(10, 3)
+    np.testing.assert_array_equal(g(X), X * 3)
+    np.testing.assert_array_equal(g.bind(X)(), X * 3)
 
 
 def test_many_threads_call_at_once(f):

@@ -13,13 +13,16 @@ nothing outside the arrays is touched.
 With one lane there is also
 
     define void @one(ptr addresses)                    one state, arrays contiguous
-    define ptr @bound(ptr self, ptr unused)            the same as a CPython method (see native.py)
+
+Both are CPython methods, too (see native.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .lower import SCALAR
-from .tape import Tape
+from .tape import Array, Tape
 
 FEW = 64  # numbers; more, written here and there, are better gathered in scratch and then copied
 
@@ -220,9 +223,9 @@ def _shuffled(name: str, kind: str, a: str, b: str, mask) -> str:
     return f"  {name} = shufflevector {kind} {a}, {kind} {b}, <{len(mask)} x i32> <{indices}>"
 
 
-def scratch_size(tape: Tape, lanes: int) -> int:
-    """How many numbers of scratch a block needs."""
-    return lanes * sum(array.size for array in (*tape.inputs, *tape.outputs))
+def scratch_size(arrays: Sequence[Array], lanes: int) -> int:
+    """Numbers that a block's arguments and outputs take."""
+    return lanes * sum(array.size for array in arrays)
 
 
 def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
@@ -338,7 +341,7 @@ fetched{i}:"""
 
 
 def single_state(tape: Tape) -> str:
-    """The functions `one` and `bound`, with one lane."""
+    """The function `one`, with one lane."""
     n = len(tape.inputs) + len(tape.outputs)
     lines = ["define void @one(ptr %addresses) nounwind {"]
     for i in range(n):
@@ -346,17 +349,4 @@ def single_state(tape: Tape) -> str:
         lines.append(f"  %p{i} = load ptr, ptr %at{i}")
     lines.append(f"  call void @core({', '.join(f'ptr %p{i}' for i in range(n))})")
     lines += ["  ret void", "}"]
-    # A bytes object holds: the object to return, then the addresses for `one`. Its data begin
-    # after the reference count, type, size and hash. The returned object gains a reference, in
-    # the low half of its count, which is where every 64-bit little-endian CPython keeps it.
-    lines.append("""define ptr @bound(ptr %self, ptr %unused) nounwind {
-  %data = getelementptr i8, ptr %self, i64 32
-  %result = load ptr, ptr %data
-  %addresses = getelementptr i8, ptr %self, i64 40
-  call void @one(ptr %addresses)
-  %count = load i32, ptr %result
-  %more = add i32 %count, 1
-  store i32 %more, ptr %result
-  ret ptr %result
-}""")
     return "\n".join(lines)

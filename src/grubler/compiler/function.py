@@ -42,8 +42,8 @@ class CompiledFunction:
         self.__name__ = name
         self.__doc__ = getattr(program.fn, "__doc__", None)
         self._single = len(self.outputs) == 1
-        self._shape = self.outputs[0].shape if self._single else None
-        self._checked = _not_ready
+        self._shapes = [array.shape for array in self.outputs]
+        self._checked = self._checked_batch = _not_ready
         self._idle_scratch: list[np.ndarray] = []
 
     @property
@@ -67,12 +67,30 @@ class CompiledFunction:
 
     def __call__(self, *arguments, out=None, threads: int | None = None):
         """The outputs for one state or for a batch; `threads` share a batch."""
-        if out is None and threads is None and self._single:
-            # Plain arrays of one state: the generated code checks them itself.
-            result = self._checked(*arguments, np.empty(self._shape, self.dtype))
-            if result is not None:
-                return result
+        # Plain arrays: the generated code checks them itself.
+        if out is None and threads is None:
+            if self._single:
+                result = self._checked(*arguments, np.empty(self._shapes[0], self.dtype))
+                if result is not None:
+                    return result
+            else:
+                targets = [np.empty(shape, self.dtype) for shape in self._shapes]
+                if self._checked(*arguments, *targets) is not None:
+                    return tuple(targets)
+        if threads is None and self._checked_batch is not _not_ready:
+            targets = self._batch_targets(arguments, out)
+            if targets and self._checked_batch(*arguments, *targets) is not None:
+                return targets[0] if self._single else tuple(targets)
         return self._call(arguments, out, threads, states_last=False)
+
+    def _batch_targets(self, arguments, out):
+        """Arrays for a batch's outputs, the number of states from the first argument."""
+        if out is not None:
+            return out if isinstance(out, (tuple, list)) else [out]
+        first = arguments[0] if arguments else None
+        if not isinstance(first, np.ndarray) or first.ndim <= len(self.inputs[0].shape):
+            return None
+        return [np.empty((len(first), *shape), self.dtype) for shape in self._shapes]
 
     def structure_of_arrays(self, *arguments, out=None, threads: int | None = None):
         """A batch with the states along the last axis: (n, N) instead of (N, n), outputs alike."""
@@ -83,7 +101,7 @@ class CompiledFunction:
         if one:
             self._single_state_kernel()
         if batch:
-            self._program.kernel(self.lanes)
+            self._batch_kernel()
         return self
 
     def bind(self, *arguments, out=None, threads: int | None = None):
@@ -149,6 +167,12 @@ class CompiledFunction:
             )
         pieces = self._pieces(size, threads)
         scratch = [self._program.scratch(self.lanes) for _ in pieces]
+        if native.AVAILABLE and len(pieces) == 1:
+            kernel = self._batch_kernel()
+            alive = (arguments, targets, table, scratch, kernel)
+            places = table.ctypes.data, size, scratch[0].ctypes.data
+            code = kernel.library.address("bound_batch")
+            return native.bound_batch(code, self.name, *places, result, alive)
         run = functools.partial(self._run, table, pieces, scratch)
 
         def bound(_alive=(arguments, targets)):
@@ -162,6 +186,14 @@ class CompiledFunction:
         if native.AVAILABLE and self._checked is _not_ready:
             code = kernel.library.address("checked")
             self._checked = native.checked(code, self.name, self.dtype, (kernel,))
+        return kernel
+
+    def _batch_kernel(self):
+        kernel = self._program.kernel(self.lanes)
+        if native.AVAILABLE and self._checked_batch is _not_ready:
+            code = kernel.library.address("checked_batch")
+            if code:
+                self._checked_batch = native.checked(code, self.name, self.dtype, (kernel,))
         return kernel
 
     def _call(self, arguments, out, threads, states_last: bool):
@@ -256,7 +288,7 @@ class CompiledFunction:
         return [(i, min(i + step, size)) for i in range(0, size, step)]
 
     def _run(self, table: np.ndarray, pieces, scratch) -> None:
-        code, at = self._program.kernel(self.lanes).batch, table.ctypes.data
+        code, at = self._batch_kernel().batch, table.ctypes.data
         work = [
             (at, start, stop, memory.ctypes.data) for (start, stop), memory in zip(pieces, scratch)
         ]
@@ -269,7 +301,7 @@ class CompiledFunction:
 
 
 def _not_ready(*_):
-    """Stands in for the checked call until the single-state kernel exists."""
+    """Stands in for a checked call until its kernel exists."""
     return None
 
 

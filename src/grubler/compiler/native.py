@@ -4,7 +4,8 @@ A foreign-function call from Python spends more time on its arguments than a sma
 dynamics take. CPython can call machine code directly, given a method definition that points at
 it, and the generated code can read addresses itself: from a `bytes` object that holds them
 (`bound`), or from the arrays handed over (`checked`, which verifies type, dtype, shape and layout
-and answers None where anything differs, so that Python takes the careful path).
+and answers None where anything differs, so that Python takes the careful path). Batches release
+the GIL while they compute.
 
 This relies on the layouts of `bytes` and of NumPy arrays in 64-bit little-endian CPython with the
 GIL, part of their binary interfaces; they are verified once, and elsewhere `AVAILABLE` is false.
@@ -24,6 +25,7 @@ from .tape import Array, Tape
 _METH_FASTCALL, _METH_NOARGS = 0x0080, 0x0004
 _BYTES_DATA = 32  # reference count, type, size, hash come before a bytes object's data
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+STACK = 1 << 16  # bytes of scratch on the caller's stack; functions that need more do without
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -62,6 +64,13 @@ def _layouts_are_as_expected() -> bool:
 
 AVAILABLE = _layouts_are_as_expected()
 
+# Functions of CPython's that release the GIL and take it again.
+_GIL = [
+    ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    for name in ("PyEval_SaveThread", "PyEval_RestoreThread")
+    if AVAILABLE
+]
+
 
 def _method(address: int, flags: int, name: str, block: bytes, alive: tuple):
     definition = _MethodDefinition(name.encode(), address, flags, None)
@@ -78,53 +87,134 @@ def bound(address: int, name: str, addresses: list[int], result, alive: tuple):
     return _method(address, _METH_NOARGS, name, block, (result, *alive))
 
 
+def bound_batch(address: int, name: str, table: int, size: int, scratch: int, result, alive: tuple):
+    """Likewise on a table of arrays that hold `size` states."""
+    block = struct.pack("<6Q", id(result), table, size, scratch, *_GIL)
+    return _method(address, _METH_NOARGS, name, block, (result, *alive))
+
+
 def checked(address: int, name: str, dtype: np.dtype, alive: tuple):
-    """A method that takes the arguments, then arrays for the outputs, one state each.
+    """A method that takes the arguments, then arrays for the outputs, of one state or of a batch.
 
     Returns the last array, or None where an argument is not a plain array of the right shape.
     """
-    block = struct.pack("<3Q", id(np.ndarray), id(dtype), id(None))
+    block = struct.pack("<5Q", id(np.ndarray), id(dtype), id(None), *_GIL)
     return _method(address, _METH_FASTCALL, name, block, (dtype, *alive))
 
 
-def checked_call(tape: Tape) -> str:
-    """The IR of the function behind `checked`."""
+def single_calls(tape: Tape) -> str:
+    """The IR behind `bound` and `checked` for one state."""
+    n = len(tape.inputs) + len(tape.outputs)
+    call = f"  call void @core({', '.join(f'ptr %p{i}' for i in range(n))})"
+    lines = [_checked("checked", tape, [], ["  br label %run"], [call], states=False)]
+    lines.append("define ptr @bound(ptr %self, ptr %unused) nounwind {")
+    lines += _field("result", "ptr", 0)
+    lines.append(f"  %addresses = getelementptr i8, ptr %self, i64 {_BYTES_DATA + 8}")
+    lines.append("  call void @one(ptr %addresses)")
+    return "\n".join([*lines, *_returned("%result"), "}"])
+
+
+def batch_calls(tape: Tape, dtype: str, scratch: int) -> str:
+    """The IR behind `bound_batch` and `checked` for batches; `scratch` numbers for the loop."""
+    lines = ["define ptr @bound_batch(ptr %self, ptr %unused) nounwind {"]
+    fields = (("result", "ptr"), ("table", "ptr"), ("size", "i64"), ("scratch", "ptr"))
+    for k, (name, kind) in enumerate(fields):
+        lines += _field(name, kind, 8 * k)
+    lines += _without_gil(32, "call void @batch(ptr %table, i64 0, i64 %size, ptr %scratch)")
+    lines += [*_returned("%result"), "}"]
+    unit = np.dtype(dtype).itemsize
+    if scratch * unit <= STACK and tape.inputs:
+        lines.append(_checked_batch(tape, unit, scratch))
+    return "\n".join(lines)
+
+
+def _checked_batch(tape: Tape, unit: int, scratch: int) -> str:
+    arrays = [*tape.inputs, *tape.outputs]
+    memory = [
+        f"  %table = alloca [{3 * len(arrays)} x i64], align 16",
+        f"  %scratch = alloca [{scratch * unit} x i8], align 64",
+    ]
+    run = []
+    for i, array in enumerate(arrays):
+        for k, value in enumerate((f"ptr %p{i}", f"i64 {array.size}", "i64 1")):
+            run.append(f"  %row{i}.{k} = getelementptr i64, ptr %table, i64 {3 * i + k}")
+            run.append(f"  store {value}, ptr %row{i}.{k}")
+    run += _without_gil(24, "call void @batch(ptr %table, i64 0, i64 %s0.n, ptr %scratch)")
+    return _checked("checked_batch", tape, memory, _apart(tape, unit), run, states=True)
+
+
+def _checked(name, tape: Tape, memory, before, run, states: bool) -> str:
+    """A function that verifies all arrays, then goes on with `before`, which leads to `run`."""
     arrays = [*tape.inputs, *tape.outputs]
     lines = [
-        "define ptr @checked(ptr %self, ptr %arguments, i64 %number) nounwind {",
-        f"  %data = getelementptr i8, ptr %self, i64 {_BYTES_DATA}",
-        "  %type = load ptr, ptr %data",
-        f"  %dtype.at = getelementptr i8, ptr %self, i64 {_BYTES_DATA + 8}",
-        "  %dtype = load ptr, ptr %dtype.at",
-        f"  %none.at = getelementptr i8, ptr %self, i64 {_BYTES_DATA + 16}",
-        "  %none = load ptr, ptr %none.at",
+        f"define ptr @{name}(ptr %self, ptr %arguments, i64 %number) nounwind {{",
+        *memory,
+        *_field("type", "ptr", 0),
+        *_field("dtype", "ptr", 8),
+        *_field("none", "ptr", 16),
         f"  %right = icmp eq i64 %number, {len(arrays)}",
         "  br i1 %right, label %array0, label %end",
     ]
     incoming = ["[ %none, %0 ]"]
     for i, array in enumerate(arrays):
-        lines += _check(i, array, writeable=i >= len(tape.inputs))
-        places = ("array", "shape", "size") if array.shape else ("array", "shape")
+        lines += _check(i, array, i >= len(tape.inputs), states)
+        places = ("array", "shape", "size") if array.shape or states else ("array", "shape")
         incoming += [f"[ %none, %{place}{i} ]" for place in places]
-    last = len(arrays) - 1
-    pointers = ", ".join(f"ptr %p{i}" for i in range(len(arrays)))
-    lines += [
-        f"array{len(arrays)}:",
-        f"  call void @core({pointers})",
-        "  br label %end",
-        "end:",
-        f"  %result = phi ptr {', '.join(incoming)}, [ %o{last}, %array{len(arrays)} ]",
-        "  %count = load i32, ptr %result",
-        "  %more = add i32 %count, 1",
-        "  store i32 %more, ptr %result",
-        "  ret ptr %result",
-        "}",
+    if states:
+        incoming.append(f"[ %none, %array{len(arrays)} ]")
+    lines += [f"array{len(arrays)}:", *before, "run:", *run, "  br label %end", "end:"]
+    lines.append(f"  %result = phi ptr {', '.join(incoming)}, [ %o{len(arrays) - 1}, %run ]")
+    return "\n".join([*lines, *_returned("%result"), "}"])
+
+
+def _field(name: str, kind: str, offset: int) -> list[str]:
+    """Read what the `bytes` object holds at an offset."""
+    return [
+        f"  %{name}.at = getelementptr i8, ptr %self, i64 {_BYTES_DATA + offset}",
+        f"  %{name} = load {kind}, ptr %{name}.at",
     ]
-    return "\n".join(lines)
 
 
-def _check(i: int, array: Array, writeable: bool) -> list[str]:
-    """Verify one array and read its address; on to the next, or to the end."""
+def _returned(result: str) -> list[str]:
+    """Return an object: it gains a reference, in the low half of its count, which is where every
+    64-bit little-endian CPython keeps it."""
+    return [
+        f"  %count = load i32, ptr {result}",
+        "  %more = add i32 %count, 1",
+        f"  store i32 %more, ptr {result}",
+        f"  ret ptr {result}",
+    ]
+
+
+def _without_gil(offset: int, call: str) -> list[str]:
+    return [
+        *_field("save", "ptr", offset),
+        *_field("restore", "ptr", offset + 8),
+        "  %thread = call ptr %save()",
+        f"  {call}",
+        "  call void %restore(ptr %thread)",
+    ]
+
+
+def _apart(tape: Tape, unit: int) -> list[str]:
+    """On to `run` where no output shares memory with another array."""
+    arrays, lines, shared = [*tape.inputs, *tape.outputs], [], "false"
+    for i, array in enumerate(arrays):
+        lines.append(f"  %bytes{i} = mul i64 %s0.n, {array.size * unit}")
+        lines.append(f"  %past{i} = getelementptr i8, ptr %p{i}, i64 %bytes{i}")
+        for j in range(i) if i >= len(tape.inputs) else ():
+            lines += [
+                f"  %low{i}.{j} = icmp ult ptr %p{i}, %past{j}",
+                f"  %high{i}.{j} = icmp ult ptr %p{j}, %past{i}",
+                f"  %both{i}.{j} = and i1 %low{i}.{j}, %high{i}.{j}",
+                f"  %shared{i}.{j} = or i1 {shared}, %both{i}.{j}",
+            ]
+            shared = f"%shared{i}.{j}"
+    return [*lines, f"  br i1 {shared}, label %end, label %run"]
+
+
+def _check(i: int, array: Array, writeable: bool, states: bool) -> list[str]:
+    """Verify one array, with a leading axis of states, and read its address; on to the next."""
     flags = _C_CONTIGUOUS | _ALIGNED | (_WRITEABLE if writeable else 0)
     lines = [f"array{i}:", f"  %at{i} = getelementptr ptr, ptr %arguments, i64 {i}"]
     lines.append(f"  %o{i} = load ptr, ptr %at{i}")
@@ -144,16 +234,20 @@ def _check(i: int, array: Array, writeable: bool) -> list[str]:
         lines.append(f"  %{field}{i}.at = getelementptr i8, ptr %o{i}, i64 {offset}")
         lines.append(f"  %{field}{i} = load {kind}, ptr %{field}{i}.at")
     lines.append(f"  %d{i}.ok = icmp eq ptr %d{i}, %dtype")
-    lines.append(f"  %n{i}.ok = icmp eq i32 %n{i}, {len(array.shape)}")
+    lines.append(f"  %n{i}.ok = icmp eq i32 %n{i}, {len(array.shape) + states}")
     lines.append(f"  %f{i}.is = and i32 %f{i}, {flags}")
     lines.append(f"  %f{i}.ok = icmp eq i32 %f{i}.is, {flags}")
     lines.append(f"  %a{i} = and i1 %d{i}.ok, %n{i}.ok")
     lines.append(f"  %b{i} = and i1 %a{i}, %f{i}.ok")
-    if not array.shape:
+    if not array.shape and not states:
         return [*lines, f"  br i1 %b{i}, label %array{i + 1}, label %end"]
     lines += [f"  br i1 %b{i}, label %size{i}, label %end", f"size{i}:"]
     verdict = "true"
-    for axis, size in enumerate(array.shape):
+    if states:
+        lines.append(f"  %s{i}.n = load i64, ptr %s{i}")
+        lines.append(f"  %v{i} = icmp eq i64 %s{i}.n, %s0.n")
+        verdict = f"%v{i}"
+    for axis, size in enumerate(array.shape, start=int(states)):
         lines.append(f"  %s{i}.{axis}.at = getelementptr i64, ptr %s{i}, i64 {axis}")
         lines.append(f"  %s{i}.{axis} = load i64, ptr %s{i}.{axis}.at")
         lines.append(f"  %s{i}.{axis}.ok = icmp eq i64 %s{i}.{axis}, {size}")

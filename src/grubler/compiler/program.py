@@ -122,7 +122,7 @@ class Program:
 
     def scratch(self, lanes: int) -> np.ndarray:
         """Memory for one thread's blocks, aligned to whole vectors."""
-        size = lanes * sum(a.size for a in (*self.inputs, *self.outputs))
+        size = batch.scratch_size((*self.inputs, *self.outputs), lanes)
         alignment = max(64, lanes * self.dtype.itemsize)
         raw = np.empty(size * self.dtype.itemsize + alignment, dtype=np.uint8)
         offset = -raw.ctypes.data % alignment
@@ -144,9 +144,10 @@ def module(tape: Tape, dtype: str, lanes: int) -> str:
     parts = [
         lower(tape, dtype, lanes, single_width(dtype), block),
         batch.batch_loop(tape, dtype, lanes),
+        native.batch_calls(tape, dtype, batch.scratch_size((*tape.inputs, *tape.outputs), lanes)),
     ]
     if lanes == 1:
-        parts += [batch.single_state(tape), native.checked_call(tape)]
+        parts += [batch.single_state(tape), native.single_calls(tape)]
     return "\n".join(parts)
 
 
