@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.compiler import compile_function, iterate
+from grubler.compiler import compile_function, iterate, otherwise
 from grubler.compiler.passes import optimize
-from grubler.compiler.ptx import ARCHITECTURES, Plan, assemble, module
+from grubler.compiler.ptx import Plan
 from grubler.compiler.ptx_function import compile_cuda
+from grubler.compiler.ptx_module import ARCHITECTURES, assemble, module
 from grubler.compiler.ptx_plans import alive, plans
 from grubler.compiler.ptx_registers import spills
-from grubler.compiler.tape import operands
+from grubler.compiler.ptx_seldom import usual
+from grubler.compiler.tape import evaluate, operands
 from grubler.compiler.trace import trace
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on this machine")
@@ -75,7 +77,26 @@ class TestCode:
             gb.constrained_forward_dynamics, model, constraints=feet, method="pv_early",
             target="cuda", dtype=dtype,
         )  # fmt: skip
-        assembled(f.ptx(0), tmp_path)
+        assert set(assembled(f.ptx(0), tmp_path)) == {"columns", "rows", "seldom"} == {*f.frames(0)}
+
+    def test_states_that_take_a_branch_are_marked(self):
+        """What the first of two kernels computes: the same but for a NaN where a branch is taken,
+        without anything that branches alone need."""
+
+        def fn(x, y):
+            root = otherwise(x[0] > 0.0, np.sqrt(x), lambda: np.exp(np.cos(x)))
+            return np.zeros(0), otherwise(y[0] < 1.0, root + y, lambda: root * np.tanh(y))
+
+        tape = optimize(trace(fn, [(2,), (2,)]))
+        first = usual(tape)
+        assert tape.branches and not first.branches and usual(first) is first
+        assert not {"exp", "cos", "tanh"} & {instruction[0] for instruction in first.instructions}
+        for x, y, marked in ((1.0, 0.0, False), (-1.0, 0.0, True), (1.0, 2.0, True)):
+            given = np.array([x, 4.0]), np.array([y, 0.5])
+            (_, found), (_, wanted) = evaluate(first, *given), evaluate(tape, *given)
+            assert np.isnan(found[0]) == marked
+            if not marked:
+                np.testing.assert_array_equal(found, wanted)
 
     @needs_ptxas
     @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
@@ -186,7 +207,7 @@ class TestInterface:
         monkeypatch.setenv("GRUBLER_CACHE_DIR", str(tmp_path))
         model = gb.robots.load("arm7")
         first = gb.compile(gb.energy, model, target="cuda").ptx(0)
-        monkeypatch.setattr("grubler.compiler.ptx.assemble", None)  # would fail if called
+        monkeypatch.setattr("grubler.compiler.ptx_module.assemble", None)  # would fail if called
         assert gb.compile(gb.energy, model, target="cuda").ptx(0) == first
 
     def test_gpu_array_for_cpu_code(self):

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -333,3 +334,20 @@ class TestRepeatedCalls:
         for n in range(1, 300):
             f(*[Tensor(np.zeros((n, 7))) for _ in range(3)])
         assert len(f._repeats) <= 256
+
+
+def test_a_kernel_for_branches_follows(monkeypatch):
+    """Both are launched on the same arguments, each with blocks for its own number of states."""
+    launched = []
+
+    def launch(handle, blocks, *rest):
+        launched.append((handle, blocks, rest[2], rest[5], rest[7]))
+        return 0
+
+    monkeypatch.setattr(driver, "library", lambda: SimpleNamespace(cuLaunchKernel=launch))
+    monkeypatch.setattr(driver, "_current_context", lambda: 7)
+    module = SimpleNamespace(device=SimpleNamespace(context=SimpleNamespace(value=7)))
+    first = driver.Kernel(module, "columns", {"block": 128, "shared": 64, "states": 128})
+    first.then = driver.Kernel(module, "seldom", {"block": 64, "shared": 16, "states": 2048})
+    first.launch(5000, "arguments", 0)
+    assert launched == [("columns", 40, 128, 64, "arguments"), ("seldom", 3, 64, 16, "arguments")]

@@ -8,31 +8,17 @@ counted in numbers, between states and between elements, and last the number of 
     rows       (N, n): a block of threads brings its states through shared memory, so that memory
                is read and written in whole lines
 
-PTX is text that the driver assembles for its GPU: no CUDA toolkit is needed, here or there.
+A function with branches has a third (see ptx_seldom.py).
 """
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
-import llvmlite.binding as llvm
-
-from ..errors import InputError, unknown
-from .cpu import _initialize_all
-from .lower import SCALAR, _Line
+from .lower import _Line
 from .ptx_emitter import BYTES, GLOBAL, SHARED, PtxEmitter
 from .ptx_registers import Spills, spills
 from .tape import Loop, Tape
-
-TRIPLE = "nvptx64-nvidia-cuda"
-LAYOUT = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
-LAYOUTS = ("columns", "rows")
-# Architectures with the asynchronous copies used here, and the PTX version that each needs. Code
-# for one runs on every later one.
-ARCHITECTURES = {
-    "sm_80": 83, "sm_86": 83, "sm_87": 83, "sm_89": 83, "sm_90": 83, "sm_100": 86, "sm_120": 87,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ class _GpuLine(_Line):
     """A tape while it is being emitted for a thread, with its moves to and from memory."""
 
     def __init__(
-        self, kernel: _Kernel, tape: Tape, plan: Spills | None, read=None, write=None, first=0
+        self, kernel: Kernel, tape: Tape, plan: Spills | None, read=None, write=None, first=0
     ):
         super().__init__(kernel.e, tape, read or kernel.read, write or kernel.write)
         self.kernel, self.plan, self.first = kernel, plan, first  # slot
@@ -124,7 +110,7 @@ class _GpuLine(_Line):
         return [*(kernel.reload(now + i) for i in range(n)), e.number(float(loop.count))]
 
 
-class _Kernel:
+class Kernel:
     """Writes one kernel."""
 
     def __init__(self, tape: Tape, dtype: str, plan: Plan, layout: str):
@@ -161,8 +147,11 @@ class _Kernel:
         return start
 
     @property
-    def shared_bytes(self) -> int:
-        return (self.first_slot + self.shared_slots * self.plan.block) * BYTES[self.e.dtype]
+    def frame(self) -> dict[str, int]:
+        """Threads of a block, its bytes of shared memory, and its states."""
+        numbers = self.first_slot + self.shared_slots * self.plan.block
+        shared = numbers * BYTES[self.e.dtype]
+        return {"block": self.plan.block, "shared": shared, "states": self.plan.block}
 
     def arrays(self) -> list[tuple[str, int]]:
         tape = self.tape
@@ -221,33 +210,48 @@ class _Kernel:
     def text(self) -> str:
         e = self.e
         self._thread()
+        e.line(f"%first = mul i32 %ctaid, {self.plan.block}")
+        e.line("%state = add i32 %first, %tid")
+        e.line("%inside = icmp ult i32 %state, %count")
+        self._addresses()
         if self.rows:
             self._bring_rows()
         else:
             self._bring_columns()
         e.line("br i1 %inside, label %compute, label %after")
         e.start_block("compute")
-        _GpuLine(self, self.tape, self.spilled).emit()
+        self.emit()
         e.line("br label %after")
         e.start_block("after")
         if self.rows:
             self.barrier()
             for i, array in enumerate(self.tape.outputs):
                 self._move_rows(f"out{i}", array.size, inward=False)
-        e.line("ret void")
+        return self._function("writeonly")
+
+    def emit(self) -> None:
+        """The tape, for this thread's state."""
+        _GpuLine(self, self.tape, self.spilled).emit()
+
+    def _function(self, outputs: str) -> str:
+        """The lines so far as a kernel that ends here."""
         parameters = []
         for name, _ in self.arrays():
-            side = "readonly" if name.startswith("in") else "writeonly"
+            side = "readonly" if name.startswith("in") else outputs
             parameters += [
                 f"ptr {GLOBAL} noalias {side} %{name}",
                 f"i32 %{name}.state",
                 f"i32 %{name}.step",
             ]
+        attributes = f'"nvvm.maxntid"="{self.plan.block}"'
+        if self.plan.registers:
+            attributes += f' "nvvm.maxnreg"="{self.plan.registers}"'
         return "\n".join([
             f"define ptx_kernel void @{self.layout}({', '.join([*parameters, 'i32 %count'])}) "
-            f"nounwind #{LAYOUTS.index(self.layout)} {{",
+            f"nounwind {attributes} {{",
             "entry:",
-            *e.lines,
+            *self.e.lines,
+            "  ret void",
             "}",
         ])  # fmt: skip
 
@@ -256,13 +260,14 @@ class _Kernel:
         for name in ("tid", "ctaid"):
             e.declared[name] = f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()"
             e.line(f"%{name} = call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()")
-        e.line(f"%first = mul i32 %ctaid, {self.plan.block}")
-        e.line("%state = add i32 %first, %tid")
-        e.line("%inside = icmp ult i32 %state, %count")
         e.line("%tid.wide = zext i32 %tid to i64")
         e.line(f"%own = getelementptr {e.scalar}, ptr {SHARED} @memory, i64 %tid.wide")
         for slot in range(self.local_slots):
             e.line(f"%local{slot} = alloca {e.scalar}, align {BYTES[e.dtype]}")
+
+    def _addresses(self) -> None:
+        """Where this thread's state is."""
+        e = self.e
         for name, _ in self.arrays():
             e.line(f"%{name}.stride = sext i32 %{name}.state to i64")
             e.line(f"%{name}.wide = sext i32 %{name}.step to i64")
@@ -374,53 +379,3 @@ class _Kernel:
             self._copy_async(within, outside)
         else:
             self.e.store_to(self.e.load_from(within, SHARED), outside, GLOBAL)
-
-
-def module(tape: Tape, dtype: str, plans: dict[str, Plan]) -> tuple[str, dict[str, dict]]:
-    """The IR of a kernel for each layout, and the threads and shared bytes of a block of each."""
-    kernels = [_Kernel(tape, dtype, plan, layout) for layout, plan in plans.items()]
-    texts = [kernel.text() for kernel in kernels]
-    declared = {line for kernel in kernels for line in kernel.e.declared.values()}
-    ir = "\n".join([
-        f'target triple = "{TRIPLE}"',
-        f'target datalayout = "{LAYOUT}"',
-        f"@memory = external {SHARED} global [0 x {SCALAR[dtype]}], align 16",
-        *(kernel.e.constant_table() for kernel in kernels),
-        *sorted(declared),
-        *texts,
-        *(_attributes(kernel) for kernel in kernels),
-    ])  # fmt: skip
-    frames = {k.layout: {"block": k.plan.block, "shared": k.shared_bytes} for k in kernels}
-    return ir, frames
-
-
-def _attributes(kernel: _Kernel) -> str:
-    text = f'"nvvm.maxntid"="{kernel.plan.block}"'
-    if kernel.plan.registers:
-        text += f' "nvvm.maxnreg"="{kernel.plan.registers}"'
-    return f"attributes #{LAYOUTS.index(kernel.layout)} = {{ {text} }}"
-
-
-@functools.cache
-def _target() -> llvm.Target:
-    _initialize_all()
-    return llvm.Target.from_triple(TRIPLE)
-
-
-def checked_arch(arch: str) -> str:
-    """The architecture's name, where there is code for it."""
-    if arch not in ARCHITECTURES:
-        raise InputError(unknown("GPU architecture", arch, ARCHITECTURES))
-    return arch
-
-
-def assemble(ir: str, arch: str, middle: int) -> str:
-    """PTX of an IR module."""
-    features = f"+ptx{ARCHITECTURES[checked_arch(arch)]}"
-    machine = _target().create_target_machine(cpu=arch, features=features, opt=2)
-    parsed = llvm.parse_assembly(ir, context=llvm.create_context())
-    if middle:
-        options = llvm.create_pipeline_tuning_options(speed_level=middle)
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(parsed, builder)
-    return machine.emit_assembly(parsed)

@@ -13,10 +13,11 @@ import numpy as np
 
 from ..errors import InputError, unknown
 from ..gpu import GpuFunction
-from . import cache, ptx
+from . import cache, ptx_module
 from .log import stage
 from .program import Program
 from .ptx_plans import plans
+from .ptx_seldom import usual
 from .tape import OperationCount, Tape, count
 from .trace import name_of
 
@@ -34,7 +35,7 @@ class CudaFunction(GpuFunction):
         signature = {
             "name": name,
             "dtype": program.dtype.name,
-            "arch": ptx.checked_arch(arch),
+            "arch": ptx_module.checked_arch(arch),
             "inputs": [[a.name, a.shape] for a in program.inputs],
             "outputs": [[a.name, a.shape] for a in program.outputs],
             "candidates": _Plans(program),
@@ -83,9 +84,9 @@ class CudaFunction(GpuFunction):
             return text, frames
         plan = self.candidates[candidate]
         with stage(f"emit for {self.arch}", program.tape.total):
-            ir, frames = ptx.module(program.tape, self.dtype, plan)
+            ir, frames = ptx_module.module(program.tape, self.dtype, plan)
         with stage(f"compile for {self.arch}", program.tape.total):
-            text = ptx.assemble(ir, self.arch, plan["columns"].middle)
+            text = ptx_module.assemble(ir, self.arch, plan["columns"].middle)
         cache.write(name, json.dumps([text, frames]).encode())
         return text, frames
 
@@ -108,7 +109,7 @@ def compile_cuda(
         checked = None
     if checked is None or checked.name not in ("float64", "float32") or not checked.isnative:
         raise InputError(unknown("dtype", dtype, ["float64", "float32"]))
-    ptx.checked_arch(arch)
+    ptx_module.checked_arch(arch)
     program = Program(
         fn, shapes, names=names, output_names=output_names, dtype=checked, key=key, chains=False
     )
@@ -123,7 +124,7 @@ class _Plans:
 
     def _list(self) -> list[dict]:
         if self._plans is None:
-            self._plans = plans(self._program.tape, self._program.dtype.name)
+            self._plans = plans(usual(self._program.tape), self._program.dtype.name)
         return self._plans
 
     def __len__(self) -> int:

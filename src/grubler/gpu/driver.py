@@ -170,8 +170,9 @@ class Module:
             )
         check(code, "loading the code")
 
-    def kernel(self, name: str, block: int, shared: int) -> Kernel:
-        handle = ctypes.c_void_p()
+    def kernel(self, name: str, frame: dict[str, int]) -> Kernel:
+        """A kernel by its name; `frame` are a block's threads, bytes of shared memory, states."""
+        handle, shared = ctypes.c_void_p(), frame["shared"]
         lib = library()
         with self.device.current():
             code = lib.cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode())
@@ -179,26 +180,27 @@ class Module:
             if shared > 48 * 1024:
                 code = lib.cuFuncSetAttribute(handle, _SHARED_MEMORY, shared)
                 check(code, f"reserving {shared} bytes of shared memory a block")
-        return Kernel(self, handle, block, shared)
+        return Kernel(self, handle, frame)
 
 
 class Kernel:
     """A function of a module, ready to launch."""
 
-    def __init__(self, module: Module, handle, block: int, shared: int):
-        self.module, self.handle, self.block, self.shared = module, handle, block, shared
+    then: Kernel | None = None  # launched after it, on the same arguments
+
+    def __init__(self, module: Module, handle, frame: dict[str, int]):
+        self.module, self.handle, self.frame = module, handle, frame
         self._context = module.device.context.value
         self._launch = library().cuLaunchKernel
         self._launch.argtypes = (
             [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
         )  # fmt: skip
 
-    def launch(self, threads: int, arguments, stream: int) -> None:
+    def launch(self, states: int, arguments, stream: int) -> None:
         """Queue the kernel; `arguments` is an array of pointers to ctypes values."""
-        blocks = -(-threads // self.block)
-        launched = (
-            self.handle, blocks, 1, 1, self.block, 1, 1, self.shared, stream, arguments, None
-        )  # fmt: skip
+        blocks, block = -(-states // self.frame["states"]), self.frame["block"]
+        shared = self.frame["shared"]
+        launched = self.handle, blocks, 1, 1, block, 1, 1, shared, stream, arguments, None
         if _current_context() == self._context:  # as it is wherever a framework runs
             code = self._launch(*launched)
         else:
@@ -206,6 +208,8 @@ class Kernel:
                 code = self._launch(*launched)
         if code:
             check(code, "launching a kernel")
+        if self.then is not None:
+            self.then.launch(states, arguments, stream)
 
 
 def synchronize(where: Device, stream: int) -> None:

@@ -118,8 +118,10 @@ class GpuFunction:
                 if module is None:
                     module = driver.Module(where, self.ptx(index), self.arch)
                     self._modules[device, index] = module
-                frame = self.frames(index)[layout]
-                kernel = module.kernel(layout, frame["block"], frame["shared"])
+                frames = self.frames(index)
+                kernel = module.kernel(layout, frames[layout])
+                if "seldom" in frames:  # for states that take a branch
+                    kernel.then = module.kernel("seldom", frames["seldom"])
                 self._kernels[key] = kernel
         return kernel
 
