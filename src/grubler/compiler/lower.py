@@ -175,8 +175,9 @@ class Emitter:
 class _Line:
     """The values of one tape while it is being emitted."""
 
-    def __init__(self, e: Emitter, tape: Tape, read, write=None):
+    def __init__(self, e: Emitter, tape: Tape, read, write=None, active: str | None = None):
         self.e, self.tape, self.read, self.write = e, tape, read, write
+        self.active = active  # the lanes that take the branch that this is, or that is around
         self.names: list = []
         self.masks: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
@@ -230,7 +231,7 @@ class _Line:
         if op == "branch":
             ok, values = self._mask(instruction[2]), [self._value(a) for a in instruction[3:]]
             branch = self.tape.branches[instruction[1]]
-            return emit_branch(e, branch, ok, values, self.read, self._inside)
+            return emit_branch(e, branch, ok, values, self.read, self._inside, self.active)
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
@@ -251,9 +252,9 @@ class _Line:
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
-    def _inside(self, tape: Tape, read) -> list[list[str]]:
+    def _inside(self, tape: Tape, read, active: str | None = None) -> list[list[str]]:
         """Emit the step of a loop or branch; the names of its outputs' values."""
-        return _Line(self.e, tape, read).emit()
+        return _Line(self.e, tape, read, active=active or self.active).emit()
 
     def steps_to(self, k: int) -> int:
         """How many operations lead from the arguments to a value; beyond EARLY it is not known."""

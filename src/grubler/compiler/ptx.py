@@ -124,6 +124,12 @@ class _GpuLine(_Line):
         return [*(kernel.reload(now + i) for i in range(n)), e.number(float(loop.count))]
 
 
+def _arguments_read(tape: Tape, arguments: int) -> set[tuple[int, int]]:
+    """(argument, element) of all that a tape and its branches read of the function's arguments."""
+    used = {i[1:] for i in tape.instructions if i[0] == "input" and i[1] < arguments}
+    return used.union(*(_arguments_read(branch.step, arguments) for branch in tape.branches))
+
+
 class _Kernel:
     """Writes one kernel."""
 
@@ -150,7 +156,7 @@ class _Kernel:
     def _reserve(self) -> int:
         """Shared memory for inputs, and for outputs in rows; how many numbers it takes."""
         if not self.rows:
-            for used in sorted({i[1:] for i in self.tape.instructions if i[0] == "input"}):
+            for used in sorted(_arguments_read(self.tape, len(self.tape.inputs))):
                 self.places[used] = len(self.places)
             return len(self.places) * self.plan.block
         start = 0

@@ -27,6 +27,7 @@ import numpy as np
 from ..algorithms.first_pass import parent_of
 from ..compiler import otherwise, precision
 from .closing import Closing
+from .passing import Passing
 from .pv import carried_to_base
 from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
@@ -52,13 +53,23 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     a, multipliers, masses = resolved_early(model, ready, tau, constraints)
     if regular or not masses:
         return a, multipliers
-    heavy = min(HEAVY, LOST / precision())
-    both = otherwise(
-        reduce(np.logical_and, [x < heavy * y for x, y in zip(masses, usual, strict=True)]),
-        np.concatenate([a, multipliers]),
-        lambda: np.concatenate(carried_to_base(ready, tau, redundant=True)),
-    )
+    limits = [min(HEAVY, LOST / precision()) * x for x in usual]
+
+    def with_passing():
+        a, multipliers, light = resolved_early(model, ready, tau, constraints, limits)
+        return otherwise(light, np.concatenate([a, multipliers]), all_carried)
+
+    def all_carried():
+        return np.concatenate(carried_to_base(ready, tau, redundant=True))
+
+    both = otherwise(within(masses, limits), np.concatenate([a, multipliers]), with_passing)
     return both[: model.nv], both[model.nv :]
+
+
+def within(masses, limits, *conditions):
+    """Whether no mass is beyond its limit, and all conditions hold."""
+    light = [x < y for x, y in zip(masses, limits, strict=True)]
+    return reduce(np.logical_and, [*light, *conditions])
 
 
 @lru_cache(maxsize=256)
@@ -79,11 +90,15 @@ def usual_masses(model, constraints) -> list[float] | None:
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints):
-    """(a, multipliers, what rows feel of the joints that resolve them, where that changes)."""
+def resolved_early(model, ready, tau, constraints, limits=None):
+    """(a, multipliers, what rows feel of the joints that resolve them, where that changes).
+
+    With limits of that, rows may pass (passing.py), and the last is whether none is beyond.
+    """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
     carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
+    passing = None if limits is None else Passing(carried, limits)
     crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
@@ -97,7 +112,10 @@ def resolved_early(model, ready, tau, constraints):
             lever = [known.get((k, j)) for j in range(state.cluster.nv)]
             moves = [x is not None and x.moves for x in lever]
             joint = state.robot.bodies[state.cluster.bodies[0]].joint
-            done, Ha, pa = resolve(state, joint, H[k], p[k], tau_k, here, carried, moves)
+            offered = places(lever, len(here), len(masses)) if passing else ()
+            done, Ha, pa = resolve(
+                state, joint, H[k], p[k], tau_k, here, carried, moves, passing, offered
+            )
             masses += [
                 c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant
             ]
@@ -111,10 +129,26 @@ def resolved_early(model, ready, tau, constraints):
         crossings[k] = done
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa
-    carried.close_at_world()
+    if passing is None:
+        carried.close_at_world()
+    told = passing.close() if passing else []
     a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken)
     found = gathered(rows, multipliers, sum(c.m for c in constraints))
-    return a, found, [*masses, *carried.masses]
+    masses += carried.masses
+    return a, found, masses if limits is None else within(masses, limits, *told)
+
+
+def places(lever, rows: int, first: int) -> list[int | None]:
+    """By coordinate the place of its row's mass among all, None where none is told: as many take
+    one as there are rows, and levers that are the same at all postures are long enough."""
+    out: list[int | None] = []
+    for x in lever:
+        takes = x is not None and x.moves and rows > 0
+        rows -= takes
+        changing = takes and not x.constant
+        out.append(first if changing else None)
+        first += changing
+    return out
 
 
 def direct_rows(rows, H, p) -> dict:
