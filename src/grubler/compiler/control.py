@@ -1,7 +1,6 @@
 """Loops and branches in LLVM IR, for every target.
 
-`e` is the emitter, `emit(tape, read)` emits a step and names its outputs' values. In a branch
-`emit` is told the lanes that take it, `active`: None where all do.
+`e` is the emitter, `emit` emits a step and names its outputs' values.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ from .tape import Branch, Loop
 HOLDS = 10_000
 
 
-def emit_branch(e, branch: Branch, ok: str, values: list[str], read, emit, active) -> list[str]:
+def emit_branch(e, branch: Branch, ok: str, values: list[str], active, emit) -> list[str]:
     """`values` where `ok` in each lane, else the branch's step; the names of its results.
 
-    The step reads the arguments again: nothing is kept alive for it but what a branch around it
-    knows already.
+    `active` are the lanes that take the branch around, None where there is none; `emit` is told
+    those that take this one.
     """
-    size, arguments = branch.size, len(branch.step.inputs) - 1
-    values, results = values[:size], values[size:]
     failing = e.logical("xor", ok, e.true())
     if active is not None:
         failing = e.logical("and", failing, active)
@@ -29,11 +26,7 @@ def emit_branch(e, branch: Branch, ok: str, values: list[str], read, emit, activ
     e.line(f"br i1 {fails}, label %{seldom}, label %{done}, !prof !{{!\"branch_weights\", i32 1, "
            f"i32 {HOLDS}}}")  # fmt: skip
     e.start_block(seldom)
-    (found,) = emit(
-        branch.step,
-        lambda a, element: results[element] if a == arguments else read(a, element),
-        failing,
-    )
+    (found,) = emit(branch.step, failing)
     chosen = [e.select(ok, value, other) for value, other in zip(values, found)]
     after = e.label
     e.line(f"br label %{done}")

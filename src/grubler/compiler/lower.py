@@ -18,7 +18,7 @@ import itertools
 from . import elementary
 from .control import emit_branch, emit_loop
 from .elementary import literal
-from .tape import Tape
+from .tape import Branch, Tape
 
 # Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
 # instructions anew within a block: an order that it should keep is cut shorter.
@@ -182,6 +182,7 @@ class _Line:
         self.masks: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
+        self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
@@ -229,9 +230,7 @@ class _Line:
             start = [self._value(a) for a in instruction[2:]]
             return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
         if op == "branch":
-            ok, values = self._mask(instruction[2]), [self._value(a) for a in instruction[3:]]
-            branch = self.tape.branches[instruction[1]]
-            return emit_branch(e, branch, ok, values, self.read, self._inside, self.active)
+            return self._branch(self.tape.branches[instruction[1]], *instruction[2:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
@@ -252,9 +251,36 @@ class _Line:
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
-    def _inside(self, tape: Tape, read, active: str | None = None) -> list[list[str]]:
-        """Emit the step of a loop or branch; the names of its outputs' values."""
-        return _Line(self.e, tape, read, active=active or self.active).emit()
+    def _branch(self, branch: Branch, ok: int, *rest: int) -> list[str]:
+        values = [self._value(k) for k in rest]
+        values, outside = values[: branch.size], values[branch.size :]
+
+        def read(argument: int, element: int) -> str:
+            last = len(branch.step.inputs) - 1
+            return outside[element] if argument == last else self.read(argument, element)
+
+        def emit(tape: Tape, active: str) -> list[list[str]]:
+            line = _Line(self.e, tape, read, active=active)
+            line.find_angles(self.angles)
+            return line.emit()
+
+        return emit_branch(self.e, branch, self._mask(ok), values, self.active, emit)
+
+    def _inside(self, tape: Tape, read) -> list[list[str]]:
+        """Emit the step of a loop; the names of its outputs' values."""
+        return _Line(self.e, tape, read, active=self.active).emit()
+
+    def find_angles(self, known: dict) -> None:
+        """Read sine and cosine from memory where the line around has them waiting there."""
+        self.angles = known
+        for k in self.sines | self.cosines if known else ():
+            if self.steps_to(k) <= EARLY and self.formula(k) in known:
+                self.waiting[k] = known[self.formula(k)]
+
+    def formula(self, k: int) -> tuple:
+        """A value of few steps in terms of the arguments."""
+        op, *rest = self.tape.instructions[k]
+        return (op, *(rest if op in ("input", "const") else map(self.formula, rest)))
 
     def steps_to(self, k: int) -> int:
         """How many operations lead from the arguments to a value; beyond EARLY it is not known."""
@@ -339,7 +365,7 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
             memory.append(e.define(f"alloca {vector.type}, align {width * 8}"))
             e.line(f"store {vector.type} {values}, ptr {memory[-1]}")
         for i, k in enumerate(group):
-            line.waiting[k] = (memory, i)
+            line.waiting[k] = line.angles[line.formula(k)] = (memory, i)
 
 
 def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK) -> str:

@@ -85,7 +85,9 @@ class _Line:
             for ins, at in zip(self.instructions, self._found_in(outer))
         ]
         instructions, results = reordered(cut, self.returned)
-        needed = list(dict.fromkeys(ins[2] for ins in instructions if ins[:2] == ("input", outside)))
+        needed = list(
+            dict.fromkeys(ins[2] for ins in instructions if ins[:2] == ("input", outside))
+        )
         place = {("input", outside, at): ("input", outside, j) for j, at in enumerate(needed)}
         instructions = [place.get(ins, ins) for ins in instructions]
         arrays = (*inputs, Array("results", (len(needed),)))
