@@ -26,7 +26,7 @@ from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
 from .sums import chained, fits, waits
-from .tape import Instruction, Tape, operands, reordered, with_operands
+from .tape import Branch, Instruction, Tape, operands, reordered, with_operands
 
 
 def optimize(tape: Tape, chains: bool = True) -> Tape:
@@ -36,8 +36,24 @@ def optimize(tape: Tape, chains: bool = True) -> Tape:
         tape = simplify(tape)
         fused = fuse(tape)
         if chains and fits(fused) and waits(fused):
-            return schedule(chained(tape))
-        return schedule(fused)
+            return _scheduled(chained(tape))
+        return _scheduled(fused)
+
+
+def _scheduled(tape: Tape) -> Tape:
+    """The tape in the order of `schedule`, but for branches inside branches: hardly any time is
+    ever spent there, and a fifth of the compilation's would be."""
+    done = schedule(_with_inner(tape, [()] * len(tape.branches)))
+    return _with_inner(done, [branch.step.branches for branch in tape.branches])
+
+
+def _with_inner(tape: Tape, inner: list[tuple[Branch, ...]]) -> Tape:
+    """The tape with other branches inside its branches."""
+    branches = [
+        replace(branch, step=replace(branch.step, branches=nodes))
+        for branch, nodes in zip(tape.branches, inner)
+    ]
+    return replace(tape, branches=tuple(branches))
 
 
 def simplify(tape: Tape) -> Tape:

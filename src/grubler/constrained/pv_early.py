@@ -49,7 +49,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     ready = prepared(model, q, v, constraints, f_ext, desired)
     usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
-        return carried_to_base(ready, tau, redundant=True)
+        return carried_to_base(ready, tau, redundant="always")
     a, multipliers, masses = resolved_early(model, ready, tau, constraints)
     if regular or not masses:
         return a, multipliers
@@ -60,7 +60,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         return otherwise(light, np.concatenate([a, multipliers]), all_carried)
 
     def all_carried():
-        return np.concatenate(carried_to_base(ready, tau, redundant=True))
+        return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
 
     both = otherwise(within(masses, limits), np.concatenate([a, multipliers]), with_passing)
     return both[: model.nv], both[model.nv :]
