@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.compiler import compile_function, iterate
+from grubler.compiler import compile_function, iterate, otherwise
 from grubler.compiler.passes import optimize
 from grubler.compiler.ptx import ARCHITECTURES, Plan, assemble, module
 from grubler.compiler.ptx_function import compile_cuda
@@ -76,6 +76,21 @@ class TestCode:
             target="cuda", dtype=dtype,
         )  # fmt: skip
         assembled(f.ptx(0), tmp_path)
+
+    @pytest.mark.parametrize("staged", [False, True])
+    def test_what_only_a_nested_branch_reads(self, staged, tmp_path):
+        def fn(x, a, b):
+            return otherwise(
+                x[0] > 0.0, x, lambda: otherwise(a[0] > 0.0, a * x, lambda: np.exp(b) * a)
+            )
+
+        tape = optimize(trace(fn, [2, 2, 2]), chains=False)
+        plan = Plan(staged=staged, values=8)
+        ir, _ = module(tape, "float64", {"columns": plan, "rows": plan})
+        text = assemble(ir, "sm_90", 0)
+        if shutil.which("ptxas"):
+            assembled(text, tmp_path)
+        assert text.count(".entry") == 2
 
     @needs_ptxas
     @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])

@@ -42,8 +42,8 @@ class _Line:
     """The instructions of a function or of a branch in it, equal ones once.
 
     `returned` are the values of each output. `around` are the nodes of the lines around a branch:
-    what it reads of them is ("around", node, element) as yet. The same value has the same instruction in
-    both lines, which tells what of it is there already.
+    what it reads of them is ("around", node, element) as yet. A value has the same instruction in
+    both lines, which tells what is there already.
     """
 
     def __init__(self, name: str, inputs, arguments, outputs, own: list[Node], around: list[Node]):

@@ -15,8 +15,8 @@ from .closing import Closing
 
 
 class Passing:
-    """By block of `carried` that waits for a row: whether it has one, and the most that this row may
-    feel. `limits` are such limits of all rows, in the order in which joints take them."""
+    """`full`: by block of `carried` that waits for a row, 1 where it has one, 0 where not. `limits`
+    are the most that rows may feel of joints, in the order in which these take them."""
 
     def __init__(self, carried: Closing, limits: list):
         self.carried, self.limits = carried, limits
