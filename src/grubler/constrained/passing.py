@@ -16,10 +16,11 @@ from .closing import Closing
 
 class Passing:
     """`full`: by block of `carried` that waits for a row, 1 where it has one, 0 where not. `limits`
-    are the most that rows may feel of joints, in the order in which these take them."""
+    are the most that rows may feel of joints, in the order in which these take them; from a `part`
+    of it on they pass."""
 
-    def __init__(self, carried: Closing, limits: list):
-        self.carried, self.limits = carried, limits
+    def __init__(self, carried: Closing, limits: list, part: float):
+        self.carried, self.limits, self.part = carried, limits, part
         self.full: dict[int, object] = {}
         self._limit: dict[int, object] = {}
 
@@ -32,7 +33,7 @@ class Passing:
         """(whether the row passes, its block): where it is too heavy, and no other row of its limb
         has passed. `place` is that of its limit."""
         here, limit = self.carried.at(k), self.limits[place]
-        heavy = np.logical_not(mass < limit)
+        heavy = np.logical_not(mass < self.part * limit)
         b = next((b for b in here if b in self.full), None)
         if b is None:
             b = self.carried.take_block(k, np.zeros((len(K), 1)), np.zeros(1))

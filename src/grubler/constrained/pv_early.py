@@ -38,6 +38,7 @@ from .structure import POSTURES, carried_at, levers
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
 HEAVY, LOST = 3e5, 4e-4
+PASSES = 3e3  # the same where a row passes its joint: once others do, all that gain digits may
 
 
 def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
@@ -53,10 +54,13 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     a, multipliers, masses = resolved_early(model, ready, tau, constraints)
     if regular or not masses:
         return a, multipliers
-    limits = [min(HEAVY, LOST / precision()) * x for x in usual]
+    heavy = min(HEAVY, LOST / precision())
+    limits = [heavy * x for x in usual]
 
     def with_passing():
-        a, multipliers, light = resolved_early(model, ready, tau, constraints, limits)
+        a, multipliers, light = resolved_early(
+            model, ready, tau, constraints, limits, min(1.0, PASSES / heavy)
+        )
         return otherwise(light, np.concatenate([a, multipliers]), all_carried)
 
     def all_carried():
@@ -90,15 +94,16 @@ def usual_masses(model, constraints) -> list[float] | None:
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints, limits=None):
+def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes).
 
-    With limits of that, rows may pass (passing.py), and the last is whether none is beyond.
+    With limits of that, rows may pass (passing.py) from a part of them on, and the last is whether
+    none that has not is beyond.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
     carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
-    passing = None if limits is None else Passing(carried, limits)
+    passing = None if limits is None else Passing(carried, limits, part)
     crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
