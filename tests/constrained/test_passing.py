@@ -30,7 +30,7 @@ def prepared(name):
 )  # fmt: skip
 def test_any_joint_may_let_its_row_pass(name):
     """Each in turn is told that it is too heavy; the accelerations are the same."""
-    model, constraints, checked, limits = prepared(name)
+    model, _, checked, limits = prepared(name)
     q, v, tau = state(model, 3)
     ready = pv_early.prepared(model, q, v, checked)
     a, multipliers, masses = pv_early.resolved_early(model, ready, tau, checked)

@@ -160,6 +160,10 @@ class Emitter:
     def store(self, value: str, pointer: str, element: int) -> None:
         self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
 
+    def memory(self) -> str:
+        """Memory for one value."""
+        return self.define(f"alloca {self.type}, {self._align()}")
+
     def _at(self, pointer: str, element: int) -> str:
         if element == 0:
             return pointer
@@ -183,6 +187,7 @@ class _Line:
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
+        self.kept: dict[int, str] = {}  # memory for values that branches read
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
@@ -192,6 +197,8 @@ class _Line:
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
             self.names.append(self._instruction(instruction))
+            if k in self.kept:
+                self.e.store(self._value(k), self.kept[k], 0)
             for output, element in places.get(k, ()):  # at once: the register is free again
                 self.write(self._value(k), output, element)
         if self.write:
@@ -252,12 +259,15 @@ class _Line:
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
     def _branch(self, branch: Branch, ok: int, *rest: int) -> list[str]:
-        values = [self._value(k) for k in rest]
-        values, outside = values[: branch.size], values[branch.size :]
+        values = [self._value(k) for k in rest[: branch.size]]
+        outside, last = rest[branch.size :], len(branch.step.inputs) - 1
+        known = {k: self._value(k) for k in outside if k not in self.kept}
 
         def read(argument: int, element: int) -> str:
-            last = len(branch.step.inputs) - 1
-            return outside[element] if argument == last else self.read(argument, element)
+            if argument < last:
+                return self.read(argument, element)
+            k = outside[element]
+            return known[k] if k in known else self.e.load(self.kept[k], 0)
 
         def emit(tape: Tape, active: str) -> list[list[str]]:
             line = _Line(self.e, tape, read, active=active)
@@ -269,6 +279,13 @@ class _Line:
     def _inside(self, tape: Tape, read) -> list[list[str]]:
         """Emit the step of a loop; the names of its outputs' values."""
         return _Line(self.e, tape, read, active=self.active).emit()
+
+    def keep(self) -> None:
+        """Memory for what branches read of this line: in registers it would be in the way."""
+        for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
+            for k in rest[self.tape.branches[branch].size :]:
+                if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
+                    self.kept[k] = self.e.memory()
 
     def find_angles(self, known: dict) -> None:
         """Read sine and cosine from memory where the line around has them waiting there."""
@@ -382,6 +399,7 @@ def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK
         e.store(value, f"%out{output}", element)
 
     line = _Line(e, tape, read, write)
+    line.keep()
     if lanes == 1 and width > 1:
         _angles_together(e, line, width)
     line.emit()

@@ -23,10 +23,12 @@ class Node(NamedTuple):
 
 
 class Other(NamedTuple):
-    """The values that a branch takes, and the loops and branches inside it alone."""
+    """The values that a branch takes, the loops and branches inside it alone, and what the line
+    around keeps for it."""
 
     values: object
     nodes: list[Node]
+    keep: object
 
 
 def read(name: str, inputs: tuple[Array, ...], arguments, outputs, nodes: list[Node]) -> Tape:
@@ -54,8 +56,10 @@ class _Line:
         symbols = [*arguments, *(node.result for node in self._nodes)]
         self._nothing = self._put(("const", 0.0))
         starts = [node.start for node in own]
-        values = self._read(name, symbols, [*outputs, *starts])
+        keeps = [node.inner.keep for node in own if isinstance(node.inner, Other)]
+        values = self._read(name, symbols, [*outputs, *starts, *keeps])
         self.returned, starts = values[: len(outputs)], values[len(outputs) :]
+        keeps = iter(starts[len(own) :])
         self.loops, self.branches, ends = [], [], []
         for node, start in zip(own, starts):
             if isinstance(node.inner, Loop):
@@ -64,7 +68,7 @@ class _Line:
                 continue
             other = node.inner
             inside = _Line(name, inputs, arguments, [other.values], other.nodes, self._nodes)
-            branch, needed = inside.branch(inputs, self)
+            branch, needed = inside.branch(inputs, self, set(next(keeps)))
             ends.append(("branch", len(self.branches), *start, *needed))
             self.branches.append(branch)
         base = len(self.instructions) - self._own
@@ -77,12 +81,12 @@ class _Line:
         loops, branches = tuple(self.loops), tuple(self.branches)
         return Tape(inputs, outputs, instructions, tuple(results), loops, branches)
 
-    def branch(self, inputs, outer: _Line) -> tuple[Branch, list[int]]:
-        """This line as a branch of `outer`, and the values of `outer` that it reads."""
+    def branch(self, inputs, outer: _Line, kept: set[int]) -> tuple[Branch, list[int]]:
+        """This line as a branch of `outer`, which keeps some values, and those that it reads."""
         outside = len(inputs)
         cut = [
             ins if at is None else ("input", outside, at)
-            for ins, at in zip(self.instructions, self._found_in(outer))
+            for ins, at in zip(self.instructions, self._found_in(outer, kept))
         ]
         instructions, results = reordered(cut, self.returned)
         needed = list(
@@ -94,25 +98,26 @@ class _Line:
         out = Array("out", (len(self.returned[0]),))
         return Branch(self.tape(arrays, (out,), instructions, results)), needed
 
-    def _found_in(self, outer: _Line) -> list[int | None]:
+    def _found_in(self, outer: _Line, kept: set[int]) -> list[int | None]:
         """Where those values of this line stand in `outer` that are not computed again.
 
-        Nodes' results are not, and nothing that a branch around has computed: it may keep values
-        alive, being seldom taken. The line of the function itself keeps none.
+        Nodes' results are not, what is kept for it, and nothing that a branch around has computed:
+        it may keep all values alive, being seldom taken.
         """
         there: list[int | None] = []
-        same: list[int | None] = []  # where each value stands, constants and arguments too
+        same: list[int | None] = []  # where each value stands, kept or not
         for ins in self.instructions:
             op, at = ins[0], None
             if op == "around":
                 at = outer._put(ins)
             elif op in ("const", "input"):
                 at = outer._place.get(_key(ins))
-            elif outer._seldom and op not in ("loop", "branch", "result"):
+            elif op not in ("loop", "branch", "result"):
                 values = [same[a] for a in ins[1:]]
                 at = None if None in values else outer._place.get((op, *values))
             same.append(at)
-            there.append(None if op in ("const", "input") else at)
+            again = op in ("const", "input") or not (op == "around" or outer._seldom or at in kept)
+            there.append(None if again else at)
         return there
 
     def _is_own(self, ins: Instruction) -> bool:

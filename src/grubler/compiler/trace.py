@@ -214,12 +214,14 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
-def otherwise(ok, values, fn: Callable):
+def otherwise(ok, values, fn: Callable, keep=()):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
     For what is seldom needed and costs much: np.where computes both. A batch takes the branch
     where one of the states that share a register does. Both are 1-D, of one size. Loops and
-    branches inside `fn` are computed only there.
+    branches inside `fn` are computed only there. It computes again what it needs of the values
+    known outside, but for those in `keep` (1-D arrays), which are stored for it, always: few that
+    stand for much.
     """
     if not symbolic.is_symbolic(ok):
         return values if ok else fn()
@@ -236,7 +238,10 @@ def otherwise(ok, values, fn: Callable):
         )
     if not recorded:
         return np.where(ok, values, other)
-    return _recording.add(Other(other, nodes), np.concatenate([_flat(ok), values]), values.size)
+    keep = np.concatenate([np.zeros(0), *map(_flat, keep)])
+    return _recording.add(
+        Other(other, nodes, keep), np.concatenate([_flat(ok), values]), values.size
+    )
 
 
 def _shape(a) -> tuple[int, ...]:

@@ -12,10 +12,12 @@ its L, until its ends have met in one cluster.
 | slots | λ̂_i^A        | multipliers of the rows that a cluster passes on (64)      | (s,)     |
 
 A joint that hardly moves its row, near a singular posture, has to move far for it: what the row
-feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY`, and
-for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows are carried to
-the world instead, as in PV, and met there in the sense of least squares. In compiled code that is a
-branch: of random postures one in a hundred takes it, up to nine with hands on short arms.
+feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY` the
+row passes the joint and is carried to the world (passing.py). One of each limb may; where that is
+not enough, and for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows
+are carried to the world, as in PV, and met there in the sense of least squares. In compiled code
+both are branches, the second inside the first: of random postures one in a hundred takes the first,
+up to nine with hands on short arms, and hardly any the second.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant="always")
-    a, multipliers, masses = resolved_early(model, ready, tau, constraints)
+    keep: list = []
+    a, multipliers, masses = resolved_early(model, ready, tau, constraints, keep=keep)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
@@ -66,7 +69,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     def all_carried():
         return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
 
-    both = otherwise(within(masses, limits), np.concatenate([a, multipliers]), with_passing)
+    both = otherwise(within(masses, limits), np.concatenate([a, multipliers]), with_passing, keep)
     return both[: model.nv], both[model.nv :]
 
 
@@ -94,11 +97,12 @@ def usual_masses(model, constraints) -> list[float] | None:
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
+def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=None):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes).
 
     With limits of that, rows may pass (passing.py) from a part of them on, and the last is whether
-    none that has not is beyond.
+    none that has not is beyond. To `keep` are added the joints' accelerations and forces by which
+    a limb without rows is known of all its velocities and forces: what passes changes none.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
@@ -131,6 +135,8 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
         else:
             done, Ha, pa = cross_joint(state, H[k], p[k], tau_k)
             carried.cross(state, done, carried.at(k))
+            if keep is not None and up is not None:
+                keep += [done.D.solve(done.u), pa]
         crossings[k] = done
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa
