@@ -41,7 +41,7 @@ def read(name: str, inputs: tuple[Array, ...], arguments, outputs, nodes: list[N
 
 
 class _Line:
-    """The instructions of a function or of a branch in it, equal ones once.
+    """The instructions of a function or of a branch in it, equal ones once where there are nodes.
 
     `returned` are the values of each output. `around` are the nodes of the lines around a branch:
     what it reads of them is ("around", node, element) as yet. A value has the same instruction in
@@ -124,7 +124,9 @@ class _Line:
         return ins[0] == "around" and ins[1] >= self._own
 
     def _put(self, instruction: Instruction) -> int:
-        place = self._place.setdefault(_key(instruction), len(self.instructions))
+        place = len(self.instructions)
+        if self._nodes:  # else nobody asks what is there
+            place = self._place.setdefault(_key(instruction), place)
         if place == len(self.instructions):
             self.instructions.append(instruction)
         return place

@@ -54,14 +54,14 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant="always")
     keep: list = []
-    a, multipliers, masses = resolved_early(model, ready, tau, constraints, keep=keep)
+    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints, keep=keep)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
     limits = [heavy * x for x in usual]
 
     def with_passing():
-        a, multipliers, light = resolved_early(
+        a, multipliers, light, _ = resolved_early(
             model, ready, tau, constraints, limits, min(1.0, PASSES / heavy)
         )
         return otherwise(light, np.concatenate([a, multipliers]), all_carried)
@@ -69,7 +69,11 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     def all_carried():
         return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
 
-    both = otherwise(within(masses, limits), np.concatenate([a, multipliers]), with_passing, keep)
+    light, both = within(masses, limits), np.concatenate([a, multipliers])
+    if taken:
+        both = otherwise(light, both, with_passing, keep)
+    else:
+        both = otherwise(light, both, all_carried)
     return both[: model.nv], both[model.nv :]
 
 
@@ -98,11 +102,12 @@ def usual_masses(model, constraints) -> list[float] | None:
 
 
 def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=None):
-    """(a, multipliers, what rows feel of the joints that resolve them, where that changes).
+    """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
+    how many joints that is; the rest are rows between bodies).
 
-    With limits of that, rows may pass (passing.py) from a part of them on, and the last is whether
-    none that has not is beyond. To `keep` are added the joints' accelerations and forces by which
-    a limb without rows is known of all its velocities and forces: what passes changes none.
+    With limits of that, rows may pass (passing.py) from a part of them on, and the third is
+    whether none that has not is beyond. To `keep` are added, of the joints that no row passes, the
+    accelerations and forces by which all velocities and forces behind them are known.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
@@ -145,8 +150,9 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=N
     told = passing.close() if passing else []
     a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken)
     found = gathered(rows, multipliers, sum(c.m for c in constraints))
+    joints = len(masses)
     masses += carried.masses
-    return a, found, masses if limits is None else within(masses, limits, *told)
+    return a, found, masses if limits is None else within(masses, limits, *told), joints
 
 
 def places(lever, rows: int, first: int) -> list[int | None]:
