@@ -5,6 +5,7 @@ import pytest
 
 import grubler.compiler as gc
 from grubler import symbolic
+from grubler.compiler.errors import DialectError
 from grubler.compiler.tape import evaluate
 from grubler.errors import InputError
 
@@ -74,6 +75,143 @@ def test_inside_a_branch_and_inside_a_loop():
     np.testing.assert_allclose(f(X), np.stack([fn(x) for x in X]), rtol=1e-13)
 
 
+def nested(x, a):
+    """Three deep: a loop's result, a branch's values and the arguments are read further in; the
+    innermost has a loop of its own."""
+    y = gc.iterate(lambda y, a: 0.5 * (y + a / y), 1.0 + 0.0 * x, 1.0 + np.abs(a), count=6)
+
+    def outer():
+        z, s = np.sin(a) * x + y, np.exp(-x * x)
+
+        def middle():
+            w = z * z + s
+
+            def inner():
+                return gc.iterate(lambda u, w: 0.5 * u + w, z, w, count=3) * y[::-1] + s
+
+            return gc.otherwise(w[0] < 2.0, w - z * x, inner)
+
+        return gc.otherwise(x[1] > 0.0, s - z, middle) + z[0]
+
+    v = gc.otherwise(x[0] > 0.0, np.cos(x) * y, outer)
+    return v * 2.0, gc.otherwise(a[0] > 0.0, v, lambda: v - y)
+
+
+def test_nested_in_each_lane():
+    X, A = samples(400)
+    want = [np.stack(w) for w in zip(*[nested(x, a) for x, a in zip(X, A)])]
+    third = [
+        (np.sin(a) * x + np.sqrt(1 + np.abs(a)))[0] ** 2 + np.exp(-(x[0] ** 2)) > 2.0
+        for x, a in zip(X, A)
+    ]
+    second = np.all(X <= 0.0, axis=1)
+    assert min(np.sum(second & third), np.sum(second & np.logical_not(third))) > 20
+    found = {lanes: gc.compile_function(nested, [2, 2], lanes=lanes)(X, A) for lanes in (1, 4, 8)}
+    for one, four, eight, expected in zip(*found.values(), want):
+        np.testing.assert_allclose(one, expected, rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(one, eight)
+        np.testing.assert_array_equal(one, four)
+    single = gc.compile_function(nested, [2, 2])
+    for i in range(0, 400, 7):
+        for one, alone in zip(found[1], single(X[i], A[i])):
+            np.testing.assert_array_equal(one[i], alone)
+
+
+def test_nested_tape():
+    tape = gc.trace(nested, [2, 2])
+    assert len(tape.branches) == 2 and len(tape.loops) == 1
+    inside = tape.branches[0].step
+    assert len(inside.branches) == 1 and not inside.loops
+    assert len(inside.branches[0].step.branches) == 1
+    innermost = inside.branches[0].step.branches[0].step
+    assert len(innermost.loops) == 1 and tape.iterates and innermost.iterates
+    # What the branches around have computed is not computed again.
+    assert not {"sin", "exp"} & {ins[0] for ins in innermost.instructions}
+    X, A = samples(60)
+    for x, a in zip(X, A):
+        for got, want in zip(evaluate(tape, x, a), nested(x, a)):
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+def test_nothing_of_a_nested_branch_is_computed_outside():
+    def fn(x):
+        def rarely():
+            y = np.tanh(x)
+            return gc.otherwise(np.sin(y[0]) > 0.5, 2.0 * y, lambda: np.exp(y) * x)
+
+        return gc.otherwise(x[0] > 0.0, x + 1.0, rarely)
+
+    tape = gc.trace(fn, [3])
+    ops = [{ins[0] for ins in t.instructions} for t in (tape, tape.branches[0].step)]
+    assert not ops[0] & {"tanh", "sin", "exp"} and "exp" not in ops[1] and "sin" in ops[1]
+    found = gc.count_operations(fn, [3])
+    assert (found.total, found.seldom) == (3 + 1, 3 + 2 + 3 + 6)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_is_kept_is_not_computed_again(keep):
+    def fn(x, a):
+        y, z = np.tanh(x), np.exp(a)
+        u = z * y + a
+        held = [u, y] if keep else ()
+        return gc.otherwise(x[0] > 0.0, u * a, lambda: u - np.sin(y) * x, held) + z
+
+    inside = {ins[0] for ins in gc.trace(fn, [2, 2]).branches[0].step.instructions}
+    assert "sin" in inside and (("tanh" in inside) == ("exp" in inside) == (not keep))
+    X, A = samples(100)
+    want = np.stack([fn(x, a) for x, a in zip(X, A)])
+    for lanes in (1, 8):
+        found = gc.compile_function(fn, [2, 2], lanes=lanes)(X, A)
+        np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+
+
+def test_nested_in_a_loop():
+    def step(x, a):
+        return gc.otherwise(
+            x[0] > 1.0,
+            x * 0.5,
+            lambda: gc.otherwise(x[0] + a[0] > 0.0, x + 0.7 * a, lambda: a * a - x * 1.5),
+        )
+
+    def fn(x, a):
+        y = gc.iterate(step, x, a, count=9)
+        return gc.otherwise(y[0] > 0.5, y, lambda: gc.iterate(step, y + a, a, count=3) + step(x, a))
+
+    X, A = samples(200)
+    found = gc.compile_function(fn, [2, 2])(X, A)
+    np.testing.assert_array_equal(found, gc.compile_function(fn, [2, 2], lanes=1)(X, A))
+    want = np.stack([fn(x, a) for x, a in zip(X, A)])
+    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+
+
+def test_many_angles_serve_branches():
+    """Sines that one state's kernel computes together are read by its branches, too."""
+
+    def fn(q):
+        def rarely():
+            y = np.sin(q) - np.cos(q[::-1])
+            return gc.otherwise(y[0] > 0.2, y, lambda: y * np.cos(q) + np.sin(2.0 * q))
+
+        return gc.otherwise(q[0] > 0.3, np.sin(q) * np.cos(q), rarely)
+
+    Q = np.random.default_rng(0).normal(size=(100, 12))
+    want = np.stack([fn(q) for q in Q])
+    for lanes in (1, 8):
+        f = gc.compile_function(fn, [12], lanes=lanes)
+        np.testing.assert_allclose(f(Q), want, rtol=1e-14, atol=1e-14)
+
+
+def test_what_is_found_in_a_branch_stays_there():
+    found = []
+
+    def inner(x):
+        found.append(gc.otherwise(x[0] > 1.0, x, lambda: 2.0 * x))
+        return found[-1]
+
+    with pytest.raises(DialectError, match="known only there"):
+        gc.trace(lambda x: gc.otherwise(x[0] > 0.0, x, lambda: inner(x)) + found[-1], [2])
+
+
 def test_floats_compute_one_side_only():
     def never():
         raise AssertionError
@@ -85,6 +223,13 @@ def test_floats_compute_one_side_only():
 def test_a_casadi_function_computes_both():
     def fn(x):
         return gc.otherwise(x[0] > 0.0, x, lambda: x * x)
+
+    def two_deep(x):
+        return gc.otherwise(x[1] > 0.0, 2.0 * x, lambda: fn(x))
+
+    h = gc.casadi_function(two_deep, [2])
+    for x in np.random.default_rng(0).normal(size=(20, 2)):
+        np.testing.assert_array_equal(np.array(h(x)).ravel(), two_deep(x))
 
     f = gc.casadi_function(fn, [2])
     g = symbolic.trace(fn, [(2,)])

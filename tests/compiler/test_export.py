@@ -49,10 +49,18 @@ def branch(x, y):
     return gc.otherwise(x[0] < y[0], z + x, lambda: np.sin(z) * y) * 2.0, z
 
 
+def nested(x, y):
+    def inside():
+        u = np.exp(-x) + y
+        return gc.otherwise(x[1] < y[1], u, lambda: gc.iterate(lambda u: u * 0.5 + 1.0, u, count=3))
+
+    return gc.otherwise(x[0] < y[0], x - y, inside) * 3.0, x[0] * y
+
+
 @needs_cc
 @pytest.mark.parametrize("language", ["c", "object"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("fn", [everything, loop, branch])
+@pytest.mark.parametrize("fn", [everything, loop, branch, nested])
 def test_exported_code_computes_the_same(tmp_path, fn, dtype, language):
     compiled = gc.compile_function(fn, [3, 3], dtype=dtype)
     files = gc.export(compiled, tmp_path, language=language)

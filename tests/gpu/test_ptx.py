@@ -98,6 +98,21 @@ class TestCode:
             if not marked:
                 np.testing.assert_array_equal(found, wanted)
 
+    @pytest.mark.parametrize("staged", [False, True])
+    def test_what_only_a_nested_branch_reads(self, staged, tmp_path):
+        def fn(x, a, b):
+            return otherwise(
+                x[0] > 0.0, x, lambda: otherwise(a[0] > 0.0, a * x, lambda: np.exp(b) * a)
+            )
+
+        tape = optimize(trace(fn, [2, 2, 2]), chains=False)
+        plan = Plan(staged=staged, values=8)
+        ir, _ = module(tape, "float64", {"columns": plan, "rows": plan})
+        text = assemble(ir, "sm_90", 0)
+        if shutil.which("ptxas"):
+            assembled(text, tmp_path)
+        assert text.count(".entry") == 3
+
     @needs_ptxas
     @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
     def test_architectures(self, arch, tmp_path):

@@ -106,7 +106,7 @@ def casadi_function(fn: Callable, shapes: Sequence, *, name: str | None = None):
     """The CasADi Function of a NumPy function, for CasADi's solvers and their users."""
     shapes = checked_shapes(shapes)
     tape = trace(fn, shapes)  # for its errors: they name the rule and the line
-    if tape.loops:
+    if tape.iterates:
         raise DialectError(
             f"'{name_of(fn)}' contains a loop over values, which a CasADi Function cannot hold: "
             "hand CasADi one step of it"

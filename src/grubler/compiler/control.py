@@ -1,6 +1,6 @@
 """Loops and branches in LLVM IR, for every target.
 
-`e` is the emitter, `emit(tape, read)` emits a step and names its outputs' values.
+`e` is the emitter, `emit` emits a step and names its outputs' values.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from .tape import Branch, Loop
 HOLDS = 10_000
 
 
-def emit_branch(e, branch: Branch, ok: str, values: list[str], read, emit) -> list[str]:
+def emit_branch(e, branch: Branch, ok: str, values: list[str], active, emit) -> list[str]:
     """`values` where `ok` in each lane, else the branch's step; the names of its results.
 
-    The step reads the arguments again: nothing is kept alive for it.
+    `active` are the lanes that take the branch around, None where there is none; `emit` is told
+    those that take this one.
     """
-    size, arguments = branch.size, len(branch.step.inputs) - 1
-    values, results = values[:size], values[size:]
-    fails = e.any(e.logical("xor", ok, e.true()))
+    failing = e.logical("xor", ok, e.true())
+    if active is not None:
+        failing = e.logical("and", failing, active)
+    fails = e.any(failing)
     before, seldom, done = e.label, e.new_label("seldom"), e.new_label("done")
     e.line(f"br i1 {fails}, label %{seldom}, label %{done}, !prof !{{!\"branch_weights\", i32 1, "
            f"i32 {HOLDS}}}")  # fmt: skip
     e.start_block(seldom)
-    (found,) = emit(
-        branch.step, lambda a, element: results[element] if a == arguments else read(a, element)
-    )
+    (found,) = emit(branch.step, failing)
     chosen = [e.select(ok, value, other) for value, other in zip(values, found)]
     after = e.label
     e.line(f"br label %{done}")

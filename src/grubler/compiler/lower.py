@@ -18,7 +18,7 @@ import itertools
 from . import elementary
 from .control import emit_branch, emit_loop
 from .elementary import literal
-from .tape import Tape
+from .tape import Branch, Tape
 
 # Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
 # instructions anew within a block: an order that it should keep is cut shorter.
@@ -186,6 +186,10 @@ class Emitter:
     def store(self, value: str, pointer: str, element: int) -> None:
         self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
 
+    def memory(self) -> str:
+        """Memory for one value."""
+        return self.define(f"alloca {self.type}, {self._align()}")
+
     def _at(self, pointer: str, element: int) -> str:
         if element == 0:
             return pointer
@@ -201,12 +205,15 @@ class Emitter:
 class _Line:
     """The values of one tape while it is being emitted."""
 
-    def __init__(self, e: Emitter, tape: Tape, read, write=None):
+    def __init__(self, e: Emitter, tape: Tape, read, write=None, active: str | None = None):
         self.e, self.tape, self.read, self.write = e, tape, read, write
+        self.active = active  # the lanes that take the branch that this is, or that is around
         self.names: list = []
         self.masks: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
+        self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
+        self.kept: dict[int, str] = {}  # memory for values that branches read
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
@@ -216,6 +223,8 @@ class _Line:
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
             self.names.append(self._instruction(instruction))
+            if k in self.kept:
+                self.e.store(self._value(k), self.kept[k], 0)
             for output, element in places.get(k, ()):  # at once: the register is free again
                 self.write(self._value(k), output, element)
         if self.write:
@@ -254,9 +263,7 @@ class _Line:
             start = [self._value(a) for a in instruction[2:]]
             return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
         if op == "branch":
-            ok, values = self._mask(instruction[2]), [self._value(a) for a in instruction[3:]]
-            branch = self.tape.branches[instruction[1]]
-            return emit_branch(e, branch, ok, values, self.read, self._inside)
+            return self._branch(self.tape.branches[instruction[1]], *instruction[2:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
@@ -277,9 +284,46 @@ class _Line:
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
+    def _branch(self, branch: Branch, ok: int, *rest: int) -> list[str]:
+        values = [self._value(k) for k in rest[: branch.size]]
+        outside, last = rest[branch.size :], len(branch.step.inputs) - 1
+        known = {k: self._value(k) for k in outside if k not in self.kept}
+
+        def read(argument: int, element: int) -> str:
+            if argument < last:
+                return self.read(argument, element)
+            k = outside[element]
+            return known[k] if k in known else self.e.load(self.kept[k], 0)
+
+        def emit(tape: Tape, active: str) -> list[list[str]]:
+            line = _Line(self.e, tape, read, active=active)
+            line.find_angles(self.angles)
+            return line.emit()
+
+        return emit_branch(self.e, branch, self._mask(ok), values, self.active, emit)
+
     def _inside(self, tape: Tape, read) -> list[list[str]]:
-        """Emit the step of a loop or branch; the names of its outputs' values."""
-        return _Line(self.e, tape, read).emit()
+        """Emit the step of a loop; the names of its outputs' values."""
+        return _Line(self.e, tape, read, active=self.active).emit()
+
+    def keep(self) -> None:
+        """Memory for what branches read of this line: in registers it would be in the way."""
+        for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
+            for k in rest[self.tape.branches[branch].size :]:
+                if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
+                    self.kept[k] = self.e.memory()
+
+    def find_angles(self, known: dict) -> None:
+        """Read sine and cosine from memory where the line around has them waiting there."""
+        self.angles = known
+        for k in self.sines | self.cosines if known else ():
+            if self.steps_to(k) <= EARLY and self.formula(k) in known:
+                self.waiting[k] = known[self.formula(k)]
+
+    def formula(self, k: int) -> tuple:
+        """A value of few steps in terms of the arguments."""
+        op, *rest = self.tape.instructions[k]
+        return (op, *(rest if op in ("input", "const") else map(self.formula, rest)))
 
     def steps_to(self, k: int) -> int:
         """How many operations lead from the arguments to a value; beyond EARLY it is not known."""
@@ -364,7 +408,7 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
             memory.append(e.define(f"alloca {vector.type}, align {width * 8}"))
             e.line(f"store {vector.type} {values}, ptr {memory[-1]}")
         for i, k in enumerate(group):
-            line.waiting[k] = (memory, i)
+            line.waiting[k] = line.angles[line.formula(k)] = (memory, i)
 
 
 def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK) -> str:
@@ -381,6 +425,7 @@ def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK
         e.store(value, f"%out{output}", element)
 
     line = _Line(e, tape, read, write)
+    line.keep()
     if lanes == 1 and width > 1:
         _angles_together(e, line, width)
     line.emit()

@@ -26,7 +26,7 @@ from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
 from .sums import chained, fits, waits
-from .tape import Instruction, Tape, operands, reordered, with_operands
+from .tape import Branch, Instruction, Tape, operands, reordered, with_operands
 
 
 def optimize(tape: Tape, chains: bool = True) -> Tape:
@@ -36,8 +36,44 @@ def optimize(tape: Tape, chains: bool = True) -> Tape:
         tape = simplify(tape)
         fused = fuse(tape)
         if chains and fits(fused) and waits(fused):
-            return schedule(chained(tape))
-        return schedule(fused)
+            return _scheduled(chained(tape))
+        return _scheduled(fused)
+
+
+def _scheduled(tape: Tape) -> Tape:
+    """The tape in the order of `schedule`.
+
+    That is found as if branches read nothing of the line, which waits for them in memory and takes
+    no register; and branches inside branches stay as they are: hardly any time is ever spent there,
+    and a fifth of the compilation's would be.
+    """
+    inner = [branch.step.branches for branch in tape.branches]
+    plain = _with_inner(tape, [()] * len(inner))
+    first = [3 + branch.size for branch in tape.branches]
+    reads = {i[1]: i[first[i[1]] :] for i in tape.instructions if i[0] == "branch"}
+    done = schedule(
+        replace(
+            plain,
+            instructions=[i[: first[i[1]]] if i[0] == "branch" else i for i in plain.instructions],
+            results=(*tape.results, *reads.values()),
+        )
+    )
+    reads = dict(zip(reads, done.results[len(tape.results) :]))
+    if any(max(reads[i[1]], default=0) > k for k, i in enumerate(done.instructions)
+           if i[0] == "branch"):  # fmt: skip
+        return _with_inner(schedule(plain), inner)  # some of it would come too late
+    instructions = [(*i, *reads[i[1]]) if i[0] == "branch" else i for i in done.instructions]
+    results = done.results[: len(tape.results)]
+    return _with_inner(replace(done, instructions=instructions, results=results), inner)
+
+
+def _with_inner(tape: Tape, inner: list[tuple[Branch, ...]]) -> Tape:
+    """The tape with other branches inside its branches."""
+    branches = [
+        replace(branch, step=replace(branch.step, branches=nodes))
+        for branch, nodes in zip(tape.branches, inner)
+    ]
+    return replace(tape, branches=tuple(branches))
 
 
 def simplify(tape: Tape) -> Tape:

@@ -72,9 +72,10 @@ class Loop:
 class Branch:
     """What is computed instead where a condition fails, seldom.
 
-    The step's arguments are those of the tape around it, read again, and one more with the results
-    of loops and branches there that it needs. Its node's operands are the condition, the values
-    where it holds, and those results.
+    The step's arguments are those of the function, read again, and one more with the values of the
+    line around that it needs: results of loops and branches there, and in a branch inside a branch
+    whatever is known already. Its node's operands are the condition, the values where it holds,
+    and those values.
     """
 
     step: Tape
@@ -102,6 +103,11 @@ class Tape:
     def total(self) -> int:
         """The number of instructions, those of the steps inside included."""
         return len(self) + sum(inner.step.total for inner in (*self.loops, *self.branches))
+
+    @property
+    def iterates(self) -> bool:
+        """Whether there is a loop, in branches too."""
+        return bool(self.loops) or any(branch.step.iterates for branch in self.branches)
 
     def inside(self, rewrite: Callable[[Tape], Tape]) -> Tape:
         """The tape with the steps of its loops and branches rewritten."""
@@ -200,7 +206,8 @@ def _run(tape: Tape, arguments) -> list:
             ok, *rest = (values[a] for a in instruction[2:])
             taken = rest[: branch.size]
             if not ok:
-                taken = evaluate(branch.step, *arguments, rest[branch.size :])[0].ravel()
+                given = arguments[: len(branch.step.inputs) - 1]
+                taken = evaluate(branch.step, *given, rest[branch.size :])[0].ravel()
             values.append(list(taken))
         elif op == "result":
             values.append(values[instruction[1]][instruction[2]])

@@ -19,7 +19,7 @@ from .. import symbolic
 from ..errors import InputError
 from .errors import DialectError
 from .log import stage
-from .reader import Node, read
+from .reader import Node, Other, read
 from .tape import Array, Loop, Tape
 
 _LIBRARIES = tuple(
@@ -214,22 +214,34 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
-def otherwise(ok, values, fn: Callable):
+def otherwise(ok, values, fn: Callable, keep=()):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
     For what is seldom needed and costs much: np.where computes both. A batch takes the branch
-    where one of the states that share a register does. Both are 1-D, of one size.
+    where one of the states that share a register does. Both are 1-D, of one size. Loops and
+    branches inside `fn` are computed only there. It computes again what it needs of the values
+    known outside, but for those in `keep` (1-D arrays), which are stored for it, always: few that
+    stand for much.
     """
     if not symbolic.is_symbolic(ok):
         return values if ok else fn()
-    other = fn()
+    recorded = bool(_recording.stack)  # not where a CasADi Function is made
+    if recorded:
+        _recording.stack.append([])
+    try:
+        other = fn()
+    finally:
+        nodes = _recording.stack.pop() if recorded else []
     if len(_shape(values)) != 1 or _shape(values) != _shape(other):
         raise InputError(
             f"values of shape {_shape(values)} or else {_shape(other)}: give 1-D arrays of one size"
         )
-    if not _recording.stack:  # a CasADi Function
+    if not recorded:
         return np.where(ok, values, other)
-    return _recording.add(other, np.concatenate([_flat(ok), values]), values.size)
+    keep = np.concatenate([np.zeros(0), *map(_flat, keep)])
+    return _recording.add(
+        Other(other, nodes, keep), np.concatenate([_flat(ok), values]), values.size
+    )
 
 
 def _shape(a) -> tuple[int, ...]:

@@ -38,12 +38,22 @@ class Closing(Carried):
 
     def take(self, k, rows: list[Row]) -> int:
         """Rows of cluster k as a block that is carried to the world; returns its number."""
+        K, l = np.stack([row.K for row in rows]), np.stack([row.l for row in rows])
+        return self.take_block(k, K.T, l)
+
+    def take_block(self, k, F, l) -> int:
+        """The same of forces F at cluster k, K a + l = 0 with K = F'."""
         b = len(self.m)
-        self.m.append(len(rows))
-        self.l.append(np.stack([row.l for row in rows]))
-        self._add(k, b, np.stack([row.K for row in rows]).T)
+        self.m.append(F.shape[1])
+        self.l.append(l)
+        self._add(k, b, F)
         self.home[b], self.crossed[b] = None, DENSE
         return b
+
+    def add_row(self, k, b: int, K, l) -> None:
+        """Add a row to a block of one."""
+        self._add(k, b, np.stack([K]).T)
+        self.l[b] = self.l[b] + l
 
     def cross(self, state, crossing, F) -> dict:
         Y = self._Y[state.cluster.index] = super().cross(state, crossing, F)
@@ -102,15 +112,24 @@ class Closing(Carried):
         self.masses += table.g
         return H, p
 
-    def close_at_world(self) -> None:
-        """Blocks whose ends meet at the world: all accelerations are known there."""
-        closing = [b for b in self.at(None) if self.home[b] is None]
+    def close_at_world(self, full: dict | None = None) -> dict:
+        """Blocks whose ends meet at the world: all accelerations are known there.
+
+        `full` tells of blocks of one row whether there is one. Returns their inverse pivots.
+        """
+        full = full or {}
+        closing = [b for b in self.at(None) if self.home[b] is None and b not in full]
+        first = sum(self.m[b] for b in closing)
+        closing += full
         if not closing:
-            return
+            return {}
+        for b in full:
+            self.L[b, b] = self._pair(b, b) + (1.0 - full[b])
         factor = LDL(self.matrix(closing))
-        self.masses += factor.inverse_pivots
+        self.masses += factor.inverse_pivots[:first]
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
+        return dict(zip(full, factor.inverse_pivots[first:]))
 
     def open(self, k, a) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""

@@ -40,11 +40,12 @@ def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
     return carried_to_base(ready, tau, early_base(model.nominal, constraints))
 
 
-def carried_to_base(ready, tau, base_first: bool = False, redundant: bool = False):
+def carried_to_base(ready, tau, base_first: bool = False, redundant: str = "never"):
     """(a, multipliers) from what `prepared` gives.
 
     Everything is told by inertia, and all rows are resolved together, last, so that a joint that
-    hardly moves a row costs no digits. `redundant` rows are met in the sense of least squares.
+    hardly moves a row costs no digits. `redundant` rows ("never", "seldom" or "always" there) are
+    met in the sense of least squares.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     carried, crossings, Y = Carried(rows), {}, {}
@@ -60,7 +61,7 @@ def carried_to_base(ready, tau, base_first: bool = False, redundant: bool = Fals
         out.append(a_base)
         acc.append(a_base)
     else:
-        multipliers = carried.solve(Y.values() if redundant else None)  # (43), (47)
+        multipliers = carried.solve(Y.values(), redundant)  # (43), (47)
     for state in states[base_first:]:
         k = state.cluster.index
         a_parent = parent_of(acc, state.cluster, np.zeros(6))
@@ -133,21 +134,21 @@ class Carried:
             start += self.m[b]
         return out
 
-    def solve(self, crossed=None) -> list:
+    def solve(self, crossed, redundant: str) -> list:
         """The multipliers by block, once all rows have come to the world (43), (47).
 
-        Rows may be redundant where `crossed` gives Y of all joints: one that no joint moves, at a
+        `crossed` is Y of all joints. Where rows may be redundant, one that no joint moves, at a
         singular posture, is left out.
         """
         blocks = list(range(len(self.m)))
         if not blocks:
             return []
         L, l = self.matrix(blocks), np.concatenate(self.l)
-        if crossed is None:
+        if redundant == "never":
             x = LDL(L).solve(-l)
         else:
             alive = [self._moved(b, crossed) for b in blocks]
-            x = Semidefinite(L, np.concatenate(alive)).solve(-l)
+            x = Semidefinite(L, np.concatenate(alive)).solve(-l, redundant == "always")
         return list(self.split(blocks, x).values())
 
     def _moved(self, b: int, crossed):

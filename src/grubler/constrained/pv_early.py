@@ -12,10 +12,12 @@ its L, until its ends have met in one cluster.
 | slots | λ̂_i^A        | multipliers of the rows that a cluster passes on (64)      | (s,)     |
 
 A joint that hardly moves its row, near a singular posture, has to move far for it: what the row
-feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY`, and
-for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows are carried to
-the world instead, as in PV, and met there in the sense of least squares. In compiled code that is a
-branch: of random postures one in a hundred takes it, up to nine with hands on short arms.
+feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY` the
+row passes the joint and is carried to the world (passing.py). One of each limb may; where that is
+not enough, and for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows
+are carried to the world, as in PV, and met there in the sense of least squares. In compiled code
+both are branches, the second inside the first: of random postures one in a hundred takes the first,
+up to nine with hands on short arms, and hardly any the second.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 from ..algorithms.first_pass import parent_of
 from ..compiler import otherwise, precision
 from .closing import Closing
+from .passing import Passing
 from .pv import carried_to_base
 from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
@@ -37,6 +40,7 @@ from .structure import POSTURES, carried_at, levers
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
 HEAVY, LOST = 3e5, 4e-4
+PASSES = 3e3  # the same where a row passes its joint: once others do, all that gain digits may
 
 
 def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
@@ -48,17 +52,35 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     ready = prepared(model, q, v, constraints, f_ext, desired)
     usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
-        return carried_to_base(ready, tau, redundant=True)
-    a, multipliers, masses = resolved_early(model, ready, tau, constraints)
+        return carried_to_base(ready, tau, redundant="always")
+    keep: list = []
+    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints, keep=keep)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
-    both = otherwise(
-        reduce(np.logical_and, [x < heavy * y for x, y in zip(masses, usual, strict=True)]),
-        np.concatenate([a, multipliers]),
-        lambda: np.concatenate(carried_to_base(ready, tau, redundant=True)),
-    )
+    limits = [heavy * x for x in usual]
+
+    def with_passing():
+        a, multipliers, light, _ = resolved_early(
+            model, ready, tau, constraints, limits, min(1.0, PASSES / heavy)
+        )
+        return otherwise(light, np.concatenate([a, multipliers]), all_carried)
+
+    def all_carried():
+        return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
+
+    light, both = within(masses, limits), np.concatenate([a, multipliers])
+    if taken:
+        both = otherwise(light, both, with_passing, keep)
+    else:
+        both = otherwise(light, both, all_carried)
     return both[: model.nv], both[model.nv :]
+
+
+def within(masses, limits, *conditions):
+    """Whether no mass is beyond its limit, and all conditions hold."""
+    light = [x < y for x, y in zip(masses, limits, strict=True)]
+    return reduce(np.logical_and, [*light, *conditions])
 
 
 @lru_cache(maxsize=256)
@@ -79,11 +101,18 @@ def usual_masses(model, constraints) -> list[float] | None:
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints):
-    """(a, multipliers, what rows feel of the joints that resolve them, where that changes)."""
+def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=None):
+    """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
+    how many joints that is; the rest are rows between bodies).
+
+    With limits of that, rows may pass (passing.py) from a part of them on, and the third is
+    whether none that has not is beyond. To `keep` are added, of the joints that no row passes, the
+    accelerations and forces by which all velocities and forces behind them are known.
+    """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
     carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
+    passing = None if limits is None else Passing(carried, limits, part)
     crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
@@ -97,7 +126,10 @@ def resolved_early(model, ready, tau, constraints):
             lever = [known.get((k, j)) for j in range(state.cluster.nv)]
             moves = [x is not None and x.moves for x in lever]
             joint = state.robot.bodies[state.cluster.bodies[0]].joint
-            done, Ha, pa = resolve(state, joint, H[k], p[k], tau_k, here, carried, moves)
+            offered = places(lever, len(here), len(masses)) if passing else ()
+            done, Ha, pa = resolve(
+                state, joint, H[k], p[k], tau_k, here, carried, moves, passing, offered
+            )
             masses += [
                 c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant
             ]
@@ -108,13 +140,32 @@ def resolved_early(model, ready, tau, constraints):
         else:
             done, Ha, pa = cross_joint(state, H[k], p[k], tau_k)
             carried.cross(state, done, carried.at(k))
+            if keep is not None and up is not None:
+                keep += [done.D.solve(done.u), pa]
         crossings[k] = done
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa
-    carried.close_at_world()
+    if passing is None:
+        carried.close_at_world()
+    told = passing.close() if passing else []
     a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken)
     found = gathered(rows, multipliers, sum(c.m for c in constraints))
-    return a, found, [*masses, *carried.masses]
+    joints = len(masses)
+    masses += carried.masses
+    return a, found, masses if limits is None else within(masses, limits, *told), joints
+
+
+def places(lever, rows: int, first: int) -> list[int | None]:
+    """By coordinate the place of its row's mass among all, None where none is told: as many take
+    one as there are rows, and levers that are the same at all postures are long enough."""
+    out: list[int | None] = []
+    for x in lever:
+        takes = x is not None and x.moves and rows > 0
+        rows -= takes
+        changing = takes and not x.constant
+        out.append(first if changing else None)
+        first += changing
+    return out
 
 
 def direct_rows(rows, H, p) -> dict:

@@ -59,15 +59,19 @@ class Reflection:
         return [x[i] - t * (w if i == p else self.ks[i]) for i in range(n)]
 
 
-def reflect(rows: list[Row], S, axis: int | None = None) -> Reflection:
+def reflect(rows: list[Row], S, axis: int | None = None, least: float = 0.0) -> Reflection:
     """Resolve one of the rows against the coordinate with axis S, which moves them.
 
-    `axis` is the only element of S that the rows meet, if so.
+    `axis` is the only element of S that the rows meet, if so. Where it moves them by less than
+    `least`, the pivot row counts as the one that is moved.
     """
     n = len(rows)
     ks = [row.K @ S for row in rows]
     pivot = _pivot(ks)
-    square = sum((k * k for k in ks[1:]), ks[0] * ks[0])
+    square = _square(ks)
+    if least:
+        ks[pivot] = np.where(square < least**2, least, ks[pivot])
+        square = _square(ks)
     inverse = 1.0 / square
     y = sum((k * row.K for k, row in zip(ks[1:], rows[1:])), ks[0] * rows[0].K) * inverse
     e = sum((k * row.l for k, row in zip(ks[1:], rows[1:])), ks[0] * rows[0].l) * inverse
@@ -84,6 +88,10 @@ def reflect(rows: list[Row], S, axis: int | None = None) -> Reflection:
     h = (e * root + rows[pivot].l) * share
     left = [Row((rows[i].K - ks[i] * g) * hit, rows[i].l - ks[i] * h) for i in others]
     return Reflection(y, e, ks, inverse, root, share * (inverse * root), left, pivot)
+
+
+def _square(ks):
+    return sum((k * k for k in ks[1:]), ks[0] * ks[0])
 
 
 def _pivot(ks) -> int:

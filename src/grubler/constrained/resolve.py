@@ -40,6 +40,7 @@ class Coordinate:
     f: dict
     reflection: Reflection | None
     mass: object
+    passed: tuple | None = None  # whether the row is carried on instead, and its block
 
 
 @dataclass
@@ -65,7 +66,11 @@ class Resolved:
             a = a + c.S * out[j]
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
-                slots = c.reflection.multipliers(-force / c.reflection.root, slots)  # (62)
+                resolved = -force / c.reflection.root  # (62)
+                if c.passed is not None:
+                    passes, b = c.passed
+                    resolved = np.where(passes, multipliers[b][0], resolved)
+                slots = c.reflection.multipliers(resolved, slots)
         qdd = np.stack(out)
         return qdd, self.space.moved(a, a_parent, qdd), slots
 
@@ -180,11 +185,12 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def resolve(state, joint, H, p, tau, rows, carried, moves):
+def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered=()):
     """Eliminate a joint's coordinates; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
-    each coordinate whether it moves the rows.
+    each coordinate whether it moves the rows, `offered` which rows may pass, by the place of their
+    limits in `passing`.
     """
     single = len(state.cluster.bodies) == 1 and state.R is None
     space = Own(state, joint) if single else Joined(state)
@@ -193,23 +199,31 @@ def resolve(state, joint, H, p, tau, rows, carried, moves):
     left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
     aligned = _aligned(space.axes)
     for j in range(space.axes.shape[1]):
-        S = space.axes[:, j]
+        S, passed = space.axes[:, j], None
         U = H @ S
         for d in done:
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
         U = U * left
         D, u = S @ U, tau[j] - S @ p
         if moves[j] and rows:
-            reflection = reflect(rows, S, int(np.flatnonzero(S)[0]) if aligned else None)
+            place = offered[j] if offered else None
+            axis = int(np.flatnonzero(S)[0]) if aligned else None
+            reflection = reflect(rows, S, axis, 0.0 if place is None else passing.least)
             rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
             mass = D * reflection.inverse
+            if place is not None:
+                row = Row(y * -reflection.root, e * -reflection.root)
+                passes, _ = passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
+                g = np.where(passes, 1.0 / D, 0.0)
+                y = np.where(passes, U / D, y)
+                e, mass = np.where(passes, -u / D, e), np.where(passes, 0.0, mass)
             z, p = U - y * (0.5 * D), p - U * e + y * (D * e + u)
         else:
             reflection, mass, g = None, None, 1.0 / D
             y, e = U * g, -u * g
             z, p = 0.5 * U, p - U * e
         f = carried.resolve(state, S, y, e, g)
-        done.append(Coordinate(S, U, u, y, z, e, g, f, reflection, mass))
+        done.append(Coordinate(S, U, u, y, z, e, g, f, reflection, mass, passed))
         if aligned:
             left = left * (S == 0.0)
     outer = [(d.y, d.z) for d in done]

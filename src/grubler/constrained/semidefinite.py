@@ -1,15 +1,18 @@
-"""Least-squares solution of a symmetric semidefinite system, branch-free.
+"""Least-squares solution of a symmetric semidefinite system.
 
 A = C D C' with C unit lower triangular, whose columns are zero where a pivot vanishes. With
 G = C'C the pseudo-inverse is A⁺ = C G⁻¹ D⁺ G⁻¹ C': of all λ that leave the least of A λ - b the
-smallest. Which rows depend on each other is decided by the pivots, without pivoting.
+smallest. Which rows depend on each other is decided by the pivots, without pivoting; where none
+does, C and D are all that is needed, and in compiled code the rest is a branch.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
-from ..compiler import precision
+from ..compiler import otherwise, precision
 from ..linalg import LDL
 
 TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
@@ -25,7 +28,7 @@ class Semidefinite:
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
-        ok = []
+        ok, self.good = [], []
         for j in range(n):
             for k in range(j):
                 entry = A[k, j] - sum(self.C[k][m] * scaled[j][m] for m in range(k))
@@ -33,26 +36,39 @@ class Semidefinite:
                 self.C[j][k] = entry * self.inverse_pivots[k]
             pivot = A[j, j] - sum(self.C[j][m] * scaled[j][m] for m in range(j))
             good = pivot * alive[j] > tolerance * A[j, j]
+            self.good.append(good)
             ok.append(1.0 * good)
             self.C[j][j] = ok[j]
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
-        self.gram = LDL(_gram(self.C, ok)) if n > 1 else None
+        self.ok = ok
 
-    def solve(self, b):
-        """A⁺ b. One step of refinement: pivots are not chosen, some may be small."""
-        x = self._once(b)
-        return x + self._once(b - self.A @ x)
+    def solve(self, b, always: bool = False):
+        """A⁺ b; `always` where rows depend on each other as a rule."""
+        if self.n == 1:
+            return self._refined(b, lambda x: x * self.inverse_pivots[0])
+        if always:
+            return self._least_squares(b)
+        regular = self._refined(b, LDL.of(self.C, self.inverse_pivots).solve)
+        independent = reduce(np.logical_and, self.good)
+        return otherwise(independent, regular, lambda: self._least_squares(b))
 
-    def _once(self, b):
-        C, n = self.C, self.n
-        if n == 1:
-            return b * self.inverse_pivots[0]
-        w = np.stack([b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)])
-        w = self.gram.solve(w)
-        w = self.gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
-        return np.stack(
-            [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
-        )
+    def _refined(self, b, solve):
+        """One step of refinement: pivots are not chosen, some may be small."""
+        x = solve(b)
+        return x + solve(b - self.A @ x)
+
+    def _least_squares(self, b):
+        C, n, gram = self.C, self.n, LDL(_gram(self.C, self.ok))
+
+        def once(b):
+            w = [b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)]
+            w = gram.solve(np.stack(w))
+            w = gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
+            return np.stack(
+                [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
+            )
+
+        return self._refined(b, once)
 
 
 def _gram(C, ok):

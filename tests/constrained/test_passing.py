@@ -1,0 +1,95 @@
+"""Rows that pass the joint which should take them: PV-early at nearly singular postures."""
+
+import importlib
+
+import numpy as np
+import pytest
+from cases import CASES, in_many_digits, state
+
+import grubler as gb
+from conftest import load, relative
+from grubler.constrained import constrained_forward_dynamics
+from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.passing import Passing
+
+pv_early = importlib.import_module("grubler.constrained.pv_early")
+
+
+def prepared(name):
+    robot, constraints = CASES[name]
+    model = load(robot)
+    checked = tuple(checked_constraints(model, constraints))
+    usual = pv_early.usual_masses(model.nominal, checked)
+    return model, constraints, checked, [pv_early.HEAVY * x for x in usual]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["arm7 H", "quadruped 3F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F+H",
+     "mit_humanoid 2F", "tello 2F", "joint_sampler"],
+)  # fmt: skip
+def test_any_joint_may_let_its_row_pass(name):
+    """Each in turn is told that it is too heavy; the accelerations are the same."""
+    model, _, checked, limits = prepared(name)
+    q, v, tau = state(model, 3)
+    ready = pv_early.prepared(model, q, v, checked)
+    a, multipliers, masses, joints = pv_early.resolved_early(model, ready, tau, checked)
+    passed = 0
+    for j in range(joints):
+        lower = [*limits[:j], 0.5 * masses[j], *limits[j + 1 :]]
+        seen = watched(model, ready, tau, checked, lower)
+        passed += sum(seen[2].full.values())
+        assert relative(seen[0], a) < 1e-10 and relative(seen[1], multipliers) < 1e-10
+    assert passed > 0
+
+
+def watched(model, ready, tau, checked, limits):
+    """(a, multipliers, the Passing that was used)."""
+    made = []
+
+    class Watched(Passing):
+        def __init__(self, *given):
+            super().__init__(*given)
+            made.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pv_early, "Passing", Watched)
+        a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, limits)
+    return a, multipliers, made[0]
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-12, 1e-6, 1e-4, 1e-3])
+@pytest.mark.parametrize("name", ["quadruped 4F3", "mini_cheetah 4F3"])
+def test_all_legs_straight(name, off, monkeypatch):
+    """One row of each leg passes, at the very posture and near it, and no digit is lost; nothing
+    else is computed."""
+    model, constraints, checked, limits = prepared(name)
+    _, v, tau = state(model, 1)
+    q = model.integrate(model.neutral(), off * np.random.default_rng(0).normal(size=model.nv))
+    ready = pv_early.prepared(model, q, v, checked)
+    with np.errstate(all="ignore"):
+        masses = pv_early.resolved_early(model, ready, tau, checked)[2]
+    assert not pv_early.within(masses, limits)
+    monkeypatch.delattr(pv_early, "carried_to_base")
+    found = constrained_forward_dynamics(model, q, v, tau, constraints)
+    monkeypatch.undo()
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    expected = in_many_digits(model, q, v, tau, constraints)
+    for result in (found[:2], code(q, v, tau)):
+        for x, y in zip(result, expected, strict=True):
+            assert relative(x, y) < 1e-12
+
+
+def test_two_of_a_limb_are_carried_all():
+    """A straight leg turned so that a second joint does not move its row either."""
+    model, constraints, checked, limits = prepared("humanoid 2F")
+    q = model.neutral()
+    v, tau = np.zeros(model.nv), np.ones(model.nv)
+    ready = pv_early.prepared(model, q, v, checked)
+    with np.errstate(all="ignore"):
+        light = pv_early.resolved_early(model, ready, tau, checked, limits)[2]
+    assert not light
+    expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt").a
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    for a in (constrained_forward_dynamics(model, q, v, tau, constraints).a, code(q, v, tau)[0]):
+        assert relative(a, expected) < 1e-9
