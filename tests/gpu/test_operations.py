@@ -12,7 +12,8 @@ import pytest
 from compiler.operations import NORMAL, all_operations, check, samples, tape_of
 from grubler.compiler import cpu, scalar
 from grubler.compiler.elementary import LIBRARY
-from grubler.compiler.lower import Emitter, _Line
+from grubler.compiler.emitter import Emitter
+from grubler.compiler.lower import _Line
 from grubler.compiler.ptx import Plan
 from grubler.compiler.ptx_emitter import PtxEmitter
 from grubler.compiler.ptx_module import assemble, module

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .lower import SCALAR
+from .emitter import SCALAR
 from .tape import Array, Tape
 
 FEW = 64  # numbers; more, written here and there, are better gathered in scratch and then copied

@@ -1,4 +1,4 @@
-"""From a tape to LLVM IR text: one emitter for every target.
+"""From a tape to LLVM IR text, for every target.
 
 Each value of the tape is a vector of `lanes` numbers, one lane a state of the batch; with one
 lane it is a scalar. The function written here,
@@ -12,25 +12,13 @@ reordered: a state gives the same bits alone, in any lane, on any thread.
 
 from __future__ import annotations
 
-import copy
-import itertools
-
 from . import elementary
 from .control import emit_branch, emit_loop
-from .elementary import literal
+from .emitter import BLOCK, Emitter
 from .tape import Branch, Tape
-
-# Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
-# instructions anew within a block: an order that it should keep is cut shorter.
-BLOCK = 512
-KEPT = 256
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
-
-SCALAR = {"float64": "double", "float32": "float"}
-_SUFFIX = {"float64": "f64", "float32": "f32"}
-_BYTES = {"float64": 8, "float32": 4}
 
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FUSED = ("fma", "fms", "fnma", "fnms")
@@ -44,162 +32,6 @@ _OWN = {
     "acos": elementary.arccosine,
 }
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
-
-
-class Emitter:
-    """Writes instructions line by line; every method returns the name of what it computed."""
-
-    def __init__(self, dtype: str, lanes: int, block: int = BLOCK):
-        self.dtype, self.lanes, self.block = dtype, lanes, block
-        self.scalar, self.bits = SCALAR[dtype], 8 * _BYTES[dtype]
-        self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
-        self.integer = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
-        self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        suffix = _SUFFIX[dtype]
-        self.suffix = suffix if lanes == 1 else f"v{lanes}{suffix}"
-        self.lines: list[str] = []
-        self.declared: dict[str, str] = {}
-        self.library: set[str] = set()
-        self.label = "entry"
-        self._names = itertools.count(1)  # shared with `widened`
-        self._labels = self._in_block = 0
-
-    def widened(self, lanes: int) -> Emitter:
-        """An emitter into the same lines, of vectors of another number of lanes."""
-        other = copy.copy(self)
-        other.lanes = lanes
-        other.type, other.mask = f"<{lanes} x {self.scalar}>", f"<{lanes} x i1>"
-        other.integer = f"<{lanes} x i{self.bits}>"
-        other.suffix = f"v{lanes}{_SUFFIX[self.dtype]}"
-        return other
-
-    def name(self) -> str:
-        return f"%v{next(self._names)}"
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " + text)
-
-    def define(self, text: str) -> str:
-        name = self.name()
-        self.lines.append(f"  {name} = {text}")
-        self._in_block += 1
-        return name
-
-    def new_label(self, stem: str) -> str:
-        self._labels += 1
-        return f"{stem}{self._labels}"
-
-    def start_block(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.label, self._in_block = label, 0
-
-    def cut(self) -> None:
-        """Begin a new basic block where the current one has grown long."""
-        if self._in_block >= self.block:
-            label = self.new_label("b")
-            self.line(f"br label %{label}")
-            self.start_block(label)
-
-    # --- arithmetic on vectors ---
-
-    def number(self, value: float) -> str:
-        text = literal(value, self.dtype)
-        return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
-
-    def binary(self, op: str, a: str, b: str) -> str:
-        return self.define(f"{op} {self.type} {a}, {b}")
-
-    def unary(self, op: str, a: str) -> str:
-        return self.define(f"{op} {self.type} {a}")
-
-    def call(self, name: str, *arguments: str) -> str:
-        intrinsic = f"@llvm.{name}.{self.suffix}"
-        types = ", ".join([self.type] * len(arguments))
-        self.declared[intrinsic] = f"declare {self.type} {intrinsic}({types})"
-        listed = ", ".join(f"{self.type} {a}" for a in arguments)
-        return self.define(f"call {self.type} {intrinsic}({listed})")
-
-    def quotient(self, a: str, b: str) -> str:
-        """a / b, in functions that add errors of their own."""
-        return self.binary("fdiv", a, b)
-
-    def root(self, x: str) -> str:
-        """The square root, likewise."""
-        return self.call("sqrt", x)
-
-    def call_library(self, name: str, *arguments: str) -> str:
-        self.library.add(name)
-        listed = ", ".join(f"{self.type} {a}" for a in arguments)
-        return self.define(f"call {self.type} @lanes_{name}({listed})")
-
-    def compare(self, predicate: str, a: str, b: str) -> str:
-        return self.define(f"fcmp {predicate} {self.type} {a}, {b}")
-
-    def logical(self, op: str, a: str, b: str) -> str:
-        return self.define(f"{op} {self.mask} {a}, {b}")
-
-    def true(self) -> str:
-        return "true" if self.lanes == 1 else "splat (i1 true)"
-
-    def select(self, mask: str, a: str, b: str) -> str:
-        return self.define(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
-
-    def any(self, mask: str) -> str:
-        """One bit: whether any lane is set."""
-        if self.lanes == 1:
-            return mask
-        bits = self.define(f"bitcast {self.mask} {mask} to i{self.lanes}")
-        return self.define(f"icmp ne i{self.lanes} {bits}, 0")
-
-    # --- integers ---
-
-    def last_bits(self, value: str) -> str:
-        """A number's bits as an integer, of which the last few count."""
-        return self.define(f"bitcast {self.type} {value} to {self.integer}")
-
-    def whole(self, value: int) -> str:
-        """An integer constant."""
-        return str(value) if self.lanes == 1 else f"splat (i{self.bits} {value})"
-
-    def is_odd(self, integer: str) -> str:
-        bit = self.define(f"and {self.integer} {integer}, {self.whole(1)}")
-        return self.define(f"icmp ne {self.integer} {bit}, {self.whole(0)}")
-
-    def next_integer(self, integer: str) -> str:
-        return self.define(f"add {self.integer} {integer}, {self.whole(1)}")
-
-    def flipped(self, value: str, integer: str) -> str:
-        """The value with its sign flipped where an integer is 2 or 3 modulo 4."""
-        bits = self.last_bits(value)
-        flipped = self.define(f"xor {self.integer} {bits}, {self._sign(integer)}")
-        return self.define(f"bitcast {self.integer} {flipped} to {self.type}")
-
-    def _sign(self, integer: str) -> str:
-        shifted = self.define(f"shl {self.integer} {integer}, {self.whole(self.bits - 2)}")
-        return self.define(f"and {self.integer} {shifted}, {self.whole(-(2 ** (self.bits - 1)))}")
-
-    # --- memory ---
-
-    def load(self, pointer: str, element: int) -> str:
-        return self.define(f"load {self.type}, ptr {self._at(pointer, element)}, {self._align()}")
-
-    def store(self, value: str, pointer: str, element: int) -> None:
-        self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
-
-    def memory(self) -> str:
-        """Memory for one value."""
-        return self.define(f"alloca {self.type}, {self._align()}")
-
-    def _at(self, pointer: str, element: int) -> str:
-        if element == 0:
-            return pointer
-        return self.define(
-            f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {element * self.lanes}"
-        )
-
-    def _align(self) -> str:
-        # With several lanes the arrays are our own scratch, aligned to whole vectors.
-        return f"align {_BYTES[self.dtype] * self.lanes}"
 
 
 class _Line:

@@ -14,8 +14,9 @@ from collections.abc import Callable
 import numpy as np
 
 from . import batch, cache, cpu, native
+from .emitter import BLOCK, KEPT
 from .log import stage
-from .lower import BLOCK, KEPT, lower
+from .lower import lower
 from .passes import optimize
 from .schedule import spread
 from .sums import fits, waits

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .emitter import BYTES
 from .lower import _Line
-from .ptx_emitter import BYTES, GLOBAL, SHARED, PtxEmitter
+from .ptx_emitter import GLOBAL, SHARED, PtxEmitter
 from .ptx_registers import Spills, spills
 from .tape import Loop, Tape
 

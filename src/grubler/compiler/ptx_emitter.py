@@ -9,12 +9,11 @@ multiply-adds (1 ulp). Sine and cosine read the quadrant off the bits of a round
 from __future__ import annotations
 
 from . import ptx_elementary
-from .lower import Emitter
+from .emitter import BYTES, Emitter
 
 SHARED = "addrspace(3)"
 GLOBAL = "addrspace(1)"
 CONSTANT = "addrspace(4)"
-BYTES = {"float64": 8, "float32": 4}
 
 
 class PtxEmitter(Emitter):

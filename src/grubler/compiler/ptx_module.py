@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 
 from ..errors import InputError, unknown
 from .cpu import _initialize_all
-from .lower import SCALAR
+from .emitter import SCALAR
 from .ptx import Kernel, Plan
 from .ptx_emitter import SHARED
 from .ptx_seldom import SeldomKernel, usual

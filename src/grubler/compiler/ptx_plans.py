@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .emitter import BYTES
 from .ptx import Plan
-from .ptx_emitter import BYTES
 from .tape import Tape, operands
 
 # Numbers of fp32 a thread in shared memory, where all the threads that fit by registers also fit.
