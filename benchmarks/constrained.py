@@ -135,7 +135,7 @@ def measured(name: str, model: gb.Model, constraints) -> dict:
             row[f"{label} left out"] = str(error)
         else:
             calls[label] = call
-    seconds = interleaved(calls, rounds=30, seconds=0.001)
+    seconds = interleaved(calls, rounds=150, seconds=0.001)
     for label, x in seconds.items():
         row[f"{label} µs"] = x / batches.get(label, 1) * 1e6
     row["LTL / PV-early"] = row["LTL µs"] / row["PV-early µs"]
