@@ -98,6 +98,14 @@ class TestCode:
             if not marked:
                 np.testing.assert_array_equal(found, wanted)
 
+    def test_a_branch_that_no_result_needs(self):
+        def fn(x):
+            otherwise(x[0] > 0.0, x, lambda: np.exp(x))
+            return x * 2.0
+
+        f = compile_cuda(fn, [2])
+        assert set(f.frames(0)) == {"columns", "rows"} and f.ptx(0).count(".entry") == 2
+
     @pytest.mark.parametrize("staged", [False, True])
     def test_what_only_a_nested_branch_reads(self, staged, tmp_path):
         def fn(x, a, b):

@@ -14,7 +14,7 @@ from .cpu import _initialize_all
 from .emitter import SCALAR
 from .ptx import Kernel, Plan
 from .ptx_emitter import SHARED
-from .ptx_seldom import SeldomKernel, usual
+from .ptx_seldom import SeldomKernel, branches, usual
 from .tape import Tape
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -29,7 +29,7 @@ ARCHITECTURES = {
 def module(tape: Tape, dtype: str, plans: dict[str, Plan]) -> tuple[str, dict[str, dict]]:
     """The IR of a kernel for each layout, and the threads and shared bytes of a block of each."""
     kernels = [Kernel(usual(tape), dtype, plan, layout) for layout, plan in plans.items()]
-    if tape.branches:
+    if branches(tape):
         kernels.append(SeldomKernel(tape, dtype))
     texts = [kernel.text() for kernel in kernels]
     declared = {line for kernel in kernels for line in kernel.e.declared.values()}

@@ -18,9 +18,14 @@ from .tape import Tape, operands, with_operands
 SPAN = 32  # states that a thread looks at
 
 
+def branches(tape: Tape) -> bool:
+    """Whether any result depends on a branch."""
+    return any(instruction[0] == "branch" for instruction in tape.instructions)
+
+
 def usual(tape: Tape) -> Tape:
     """The tape without its branches, the first result NaN for states that would take one."""
-    if not tape.branches:
+    if not branches(tape):
         return tape
     line, place, taken, fine = [], {}, {}, None
     for k, (op, *rest) in enumerate(tape.instructions):
