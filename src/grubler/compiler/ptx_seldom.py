@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from .ptx import Kernel, Plan
 from .ptx_emitter import GLOBAL, SHARED
+from .schedule import in_order
 from .tape import Tape, operands, with_operands
 
 SPAN = 32  # states that a thread looks at
@@ -59,13 +60,7 @@ def _live(tape: Tape) -> Tape:
     for k in reversed(range(len(tape.instructions))):
         if k in needed:
             needed.update(operands(tape.instructions[k]))
-    place = {k: i for i, k in enumerate(sorted(needed))}
-    line = [
-        with_operands(tape.instructions[k], [place[a] for a in operands(tape.instructions[k])])
-        for k in place
-    ]
-    results = tuple(tuple(place[v] for v in values) for values in tape.results)
-    return replace(tape, instructions=line, results=results)
+    return in_order(tape, sorted(needed))
 
 
 class SeldomKernel(Kernel):

@@ -101,8 +101,8 @@ class _Line:
     def _found_in(self, outer: _Line, kept: set[int]) -> list[int | None]:
         """Where those values of this line stand in `outer` that are not computed again.
 
-        Nodes' results are not, what is kept for it, and nothing that a branch around has computed:
-        it may keep all values alive, being seldom taken.
+        These are results of nodes, what is kept for this line, and in a branch inside a branch all
+        that the one around has computed: being seldom taken, it may keep every value alive.
         """
         there: list[int | None] = []
         same: list[int | None] = []  # where each value stands, kept or not

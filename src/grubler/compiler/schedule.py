@@ -54,14 +54,15 @@ def schedule(tape: Tape) -> Tape:
 
 def spread(tape: Tape) -> Tape:
     """The same tape in an order that lets few instructions wait; loops' steps likewise."""
-    return _in_order(tape.inside_loops(spread), _spread_order(tape))
+    return in_order(tape.inside_loops(spread), _spread_order(tape))
 
 
 def _scheduled(tape: Tape) -> Tape:
-    return _in_order(tape, _order(tape))
+    return in_order(tape, _order(tape))
 
 
-def _in_order(tape: Tape, order: list[int]) -> Tape:
+def in_order(tape: Tape, order: list[int]) -> Tape:
+    """The tape with these of its instructions, in this order."""
     place = {k: i for i, k in enumerate(order)}
     instructions = [
         with_operands(tape.instructions[k], [place[a] for a in operands(tape.instructions[k])])
