@@ -42,6 +42,7 @@ def speedup_picture(rows: list[dict], path: Path) -> None:
         drawn = axis.bar(places, [r[key] for r in rows], 0.36, label=label)
         axis.bar_label(drawn, fmt="%.0f×")
     axis.set_xticks(range(len(rows)), [r["robot"] for r in rows])
+    axis.margins(y=0.12)  # room for the numbers on top
     axis.set_ylabel("speed against pin.aba")
     axis.legend()
     figure.savefig(path)
