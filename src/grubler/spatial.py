@@ -297,7 +297,50 @@ class Turn(Transform):
         return np.stack([np.stack(row) for row in out])
 
     def after(self, placement: Transform) -> Transform:
+        if isinstance(placement, Resting):
+            return Levered(self.after(Transform(placement.E, np.zeros(3))), placement.r)
         return _TurnedAfter(self, placement)
+
+
+class Resting(Transform):
+    """A placement on a body whose origin does not move: joints turn there first (`Levered`)."""
+
+
+class Levered(Transform):
+    """A turn, and from there to a body's origin, seen in the body's axes.
+
+    Cheaper than shift and turn where the parent's origin rests: of what comes back from the body
+    the moments alone count there, and those alone are turned.
+    """
+
+    def __init__(self, turned: Transform, r):
+        super().__init__(turned.E, r)
+        object.__setattr__(self, "turned", turned)
+        object.__setattr__(self, "lever", Transform(np.eye(3), turned.rotate(r)))
+
+    def rotate(self, x):
+        return self.turned.rotate(x)
+
+    def rotate_back(self, x):
+        return self.turned.rotate_back(x)
+
+    def motion(self, m):
+        return self.lever.motion(self.turned.motion(m))
+
+    def motions(self, M):
+        return self.lever.motions(self.turned.motions(M))
+
+    def force_back(self, f):
+        return self.turned.force_back(self.lever.force_back(f))
+
+    def forces_back(self, F):
+        return self.turned.forces_back(self.lever.forces_back(F))
+
+    def congruence(self, I):
+        return self.turned.congruence(self.lever.congruence(I))
+
+    def rigid_congruence(self, I):
+        return self.turned.rigid_congruence(self.lever.rigid_congruence(I))
 
 
 class _TurnedAfter(Transform):

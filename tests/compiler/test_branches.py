@@ -6,7 +6,9 @@ import pytest
 import grubler.compiler as gc
 from grubler import symbolic
 from grubler.compiler.errors import DialectError
-from grubler.compiler.tape import evaluate
+from grubler.compiler.passes import optimize
+from grubler.compiler.program import module
+from grubler.compiler.tape import early_branch, evaluate
 from grubler.errors import InputError
 
 
@@ -199,6 +201,39 @@ def test_many_angles_serve_branches():
     for lanes in (1, 8):
         f = gc.compile_function(fn, [12], lanes=lanes)
         np.testing.assert_allclose(f(Q), want, rtol=1e-14, atol=1e-14)
+
+
+def one_way_or_the_other(x, a):
+    """All results come from a branch, whose condition is known early; one inside it likewise."""
+    y = x * a
+    late = np.tanh(y) - a
+
+    def rarely():
+        z = np.sin(y) + x
+        w = gc.otherwise(z[0] > 0.5, np.exp(z), lambda: z * z - y)
+        return np.concatenate([w, w])
+
+    both = gc.otherwise(y[0] > 0.0, np.concatenate([late, late * x]), rarely)
+    return both[:2], both[2:]
+
+
+def test_a_single_state_goes_one_way_as_soon_as_it_is_known():
+    tape = optimize(gc.trace(one_way_or_the_other, [2, 2]))
+    k, fork = early_branch(tape)
+    late = [i for i, ins in enumerate(tape.instructions) if ins[0] == "tanh"]
+    assert tape.instructions[k][0] == "branch" and fork < min(late)
+    code = module(tape, "float64", 1).split("@core(")[1]
+    before, after = code.split("\nseldom1:")
+    seldom, usual = after.split("\nrest2:")
+    assert "tanh" in usual and "tanh" not in before + seldom
+    assert "\nrest" not in module(tape, "float64", 8)  # lanes go either way
+    assert early_branch(gc.trace(root_or, [2, 2])) is None  # it computes more after the branch
+    X, A = samples(200)
+    want = [np.stack(w) for w in zip(*[one_way_or_the_other(x, a) for x, a in zip(X, A)])]
+    found = {n: gc.compile_function(one_way_or_the_other, [2, 2], lanes=n)(X, A) for n in (1, 8)}
+    for one, eight, expected in zip(*found.values(), want):
+        np.testing.assert_allclose(one, expected, rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(one, eight)
 
 
 def test_what_is_found_in_a_branch_stays_there():

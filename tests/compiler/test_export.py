@@ -57,16 +57,30 @@ def nested(x, y):
     return gc.otherwise(x[0] < y[0], x - y, inside) * 3.0, x[0] * y
 
 
+def one_way(x, y):
+    """All results are a branch's: what comes after its condition belongs to one way."""
+    u = x - y
+    late = np.tanh(u) + gc.otherwise(u[2] > 0.0, x, lambda: x * y)
+
+    def inside():
+        w = np.exp(-u)
+        z = gc.otherwise(u[1] < 0.0, w * y, lambda: w - np.sin(w))
+        return np.concatenate([z, z * w])
+
+    both = gc.otherwise(u[0] < 0.0, np.concatenate([late, late * late]), inside)
+    return both[:3], both[3:]
+
+
 @needs_cc
 @pytest.mark.parametrize("language", ["c", "object"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("fn", [everything, loop, branch, nested])
+@pytest.mark.parametrize("fn", [everything, loop, branch, nested, one_way])
 def test_exported_code_computes_the_same(tmp_path, fn, dtype, language):
     compiled = gc.compile_function(fn, [3, 3], dtype=dtype)
     files = gc.export(compiled, tmp_path, language=language)
     function = getattr(linked(files, tmp_path), fn.__name__)
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(12):
         x, y = rng.normal(size=(2, 3)).astype(dtype)
         if fn is loop:
             x, y = np.ones(3, dtype), np.abs(y) + np.float32(0.1)

@@ -15,7 +15,7 @@ from ..cluster_spatial import ClusterTransform, SpinAxis, split
 from ..clusters import Cluster
 from ..linalg import symmetric
 from ..model import Model
-from ..spatial import cross_motion
+from ..spatial import Levered, cross_motion
 from .reduction import Reduced, as_described, reduced, spin_row
 
 
@@ -49,10 +49,11 @@ class ClusterState:
     @property
     def projected(self) -> bool:
         """Whether the inertia is seen from the parent before the joint's part is subtracted: of
-        several bodies, and on a parent that only turns about one fixed axis, since one number of
-        the parent's inertia is all that counts there."""
-        up = self.parent
-        return len(self.cluster.bodies) > 1 or (up is not None and up._turns_only)
+        several bodies, and on a parent that turns about a fixed axis or point, since only one
+        number of the parent's inertia, or its moments, count there."""
+        up, X = self.parent, self.X.blocks[0]
+        turning = isinstance(X, Levered) or (up is not None and up._turns_only)
+        return turning or len(self.cluster.bodies) > 1
 
     @property
     def _turns_only(self) -> bool:

@@ -1,11 +1,12 @@
 """The same robot in numbers that cost fewer operations: exact, and known before any state is.
 
-Three rearrangements leave every joint force and acceleration as it is:
+Rearrangements that leave every joint force and acceleration as it is:
 
 - frames (`reframed`): a hinge's frame may be turned about and shifted along its axis. Where the
   description has placements that turn about two axes and more, frames are laid by the rules of
   Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y.
   Elsewhere they slide along their axes (`slid`);
+- placements on a body whose origin rests, such as the shoulder of an arm, are marked (`at_rest`);
 - inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
 - rotors (`spinners`) are then known by one number, their moment about the axis.
 """
@@ -21,7 +22,7 @@ import numpy as np
 from ..joints import Joint, TurnedHinge, perpendicular
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import Transform, axis_rotation
+from ..spatial import Resting, Transform, axis_rotation
 
 TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
 ZERO = 1e-14  # entries of a placement below this are rounding of an exact zero
@@ -45,7 +46,7 @@ def as_described(model: Model) -> Reduced:
 @lru_cache(maxsize=256)
 def reduced(model: Model, posed: frozenset[int]) -> Reduced:
     """The model in fewer numbers; bodies in `posed` keep their frame and their six coordinates."""
-    bodies = reframed(model.bodies, posed)
+    bodies = at_rest(reframed(model.bodies, posed))
     spinning = spinners(bodies) - posed
     return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning)
 
@@ -160,6 +161,23 @@ def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
         if body.joint.is_hinge and (body.parent == WORLD or not best[1]):
             resting.add(body.index)
     return tuple(_moved(body, new, False) for body in bodies)
+
+
+def at_rest(bodies: tuple[Body, ...]) -> tuple[Body, ...]:
+    """The bodies with placements marked that lead away from an origin at rest, such as a shoulder.
+
+    A shift by one number is cheaper as it is, and so is one from a body that turns about one axis.
+    """
+    resting, out = set(), []
+    for body in bodies:
+        place, first = body.joint.placement, body.parent == WORLD
+        numbers = np.count_nonzero(place.r) if isinstance(place.r, np.ndarray) else 3
+        if body.joint.is_hinge and (first or (body.parent in resting and not numbers)):
+            resting.add(body.index)
+        elif body.parent in resting and bodies[body.parent].parent != WORLD and numbers > 1:
+            body = replace(body, joint=replace(body.joint, placement=Resting(place.E, place.r)))
+        out.append(body)
+    return tuple(out)
 
 
 def _slide(body: Body, parent: Transform, posed: frozenset[int]) -> Transform:

@@ -1,40 +1,74 @@
 """Loops and branches in LLVM IR, for every target.
 
-`e` is the emitter, `emit` emits a step and names its outputs' values.
+`e` is the emitter, `emit` emits a step and names what it gives.
 """
 
 from __future__ import annotations
 
-from .tape import Branch, Loop
+from .tape import Loop
 
 # How much more often a branch's condition holds, for the order of the code: what is seldom needed
 # stands aside.
 HOLDS = 10_000
 
 
-def emit_branch(e, branch: Branch, ok: str, values: list[str], active, emit) -> list[str]:
-    """`values` where `ok` in each lane, else the branch's step; the names of its results.
+def emit_branch(values: list[str], e, ok: str, active, emit) -> list[str]:
+    """`values` where `ok` in each lane, else what the branch gives; the names of its results.
 
     `active` are the lanes that take the branch around, None where there is none; `emit` is told
-    those that take this one.
+    those that take this one, and names what it gives.
     """
-    failing = e.logical("xor", ok, e.true())
-    if active is not None:
-        failing = e.logical("and", failing, active)
-    fails = e.any(failing)
+    failing = _failing(e, ok, active)
     before, seldom, done = e.label, e.new_label("seldom"), e.new_label("done")
-    e.line(f"br i1 {fails}, label %{seldom}, label %{done}, !prof !{{!\"branch_weights\", i32 1, "
-           f"i32 {HOLDS}}}")  # fmt: skip
+    _fork(e, failing, seldom, done)
     e.start_block(seldom)
-    (found,) = emit(branch.step, failing)
-    chosen = [e.select(ok, value, other) for value, other in zip(values, found)]
+    chosen = [e.select(ok, value, other) for value, other in zip(values, emit(failing))]
     after = e.label
     e.line(f"br label %{done}")
     e.start_block(done)
+    return _joined(e, (before, values), (after, chosen))
+
+
+class Early:
+    """A branch of a single state, taken as soon as that is known: what only the other way needs is
+    left out then. The line goes on, and joins where its own values are there."""
+
+    def __init__(self, e, ok: str, active, emit):
+        failing = _failing(e, ok, active)
+        seldom, rest, self.done = (e.new_label(stem) for stem in ("seldom", "rest", "done"))
+        _fork(e, failing, seldom, rest)
+        e.start_block(seldom)
+        found = emit(failing)
+        self.seldom = e.label, found
+        e.line(f"br label %{self.done}")
+        e.start_block(rest)
+
+    def join(self, e, values: list[str]) -> list[str]:
+        """The names of the branch's results."""
+        usual = e.label, values
+        e.line(f"br label %{self.done}")
+        e.start_block(self.done)
+        return _joined(e, usual, self.seldom)
+
+
+def _failing(e, ok: str, active) -> str:
+    failing = e.logical("xor", ok, e.true())
+    return failing if active is None else e.logical("and", failing, active)
+
+
+def _fork(e, failing: str, seldom: str, usual: str) -> None:
+    e.line(f"br i1 {e.any(failing)}, label %{seldom}, label %{usual}, !prof "
+           f"!{{!\"branch_weights\", i32 1, i32 {HOLDS}}}")  # fmt: skip
+
+
+def _joined(e, *ways: tuple[str, list[str]]) -> list[str]:
+    """Values that come by several ways, (label, values) each."""
     return [
-        e.define(f"phi {e.type} [ {value}, %{before} ], [ {new}, %{after} ]")
-        for value, new in zip(values, chosen)
-    ]
+        e.define(f"phi {e.type} " + ", ".join(
+            f"[ {value}, %{label} ]" for value, (label, _) in zip(values, ways)
+        ))
+        for values in zip(*(values for _, values in ways))
+    ]  # fmt: skip
 
 
 def emit_loop(e, loop: Loop, start: list[str], emit) -> list[str]:

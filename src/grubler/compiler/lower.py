@@ -12,10 +12,12 @@ reordered: a state gives the same bits alone, in any lane, on any thread.
 
 from __future__ import annotations
 
+from functools import partial
+
 from . import elementary
-from .control import emit_branch, emit_loop
+from .control import Early, emit_branch, emit_loop
 from .emitter import BLOCK, Emitter
-from .tape import Branch, Tape
+from .tape import Tape, early_branch
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
@@ -46,6 +48,9 @@ class _Line:
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
         self.kept: dict[int, str] = {}  # memory for values that branches read
+        # The branch that gives all results, after which value it is taken, and the way taken then.
+        self.last, self.fork = (early_branch(tape) if e.lanes == 1 else None) or (None, None)
+        self.way: Early | None = None
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
@@ -59,6 +64,8 @@ class _Line:
                 self.e.store(self._value(k), self.kept[k], 0)
             for output, element in places.get(k, ()):  # at once: the register is free again
                 self.write(self._value(k), output, element)
+            if k == self.fork:
+                self.way = self._branch(Early, *self.tape.instructions[self.last][1:])
         if self.write:
             return []
         return [[self._value(v) for v in values] for values in self.tape.results]
@@ -95,7 +102,10 @@ class _Line:
             start = [self._value(a) for a in instruction[2:]]
             return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
         if op == "branch":
-            return self._branch(self.tape.branches[instruction[1]], *instruction[2:])
+            values = [self._value(a) for a in self._usual(*instruction[1:])]
+            if self.way and len(self.names) == self.last:
+                return self.way.join(e, values)
+            return self._branch(partial(emit_branch, values), *instruction[1:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
@@ -116,8 +126,12 @@ class _Line:
             return self._trigonometric(op, instruction[1])
         return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
 
-    def _branch(self, branch: Branch, ok: int, *rest: int) -> list[str]:
-        values = [self._value(k) for k in rest[: branch.size]]
+    def _usual(self, number: int, ok: int, *rest: int) -> tuple[int, ...]:
+        """What a branch gives where its condition holds."""
+        return rest[: self.tape.branches[number].size]
+
+    def _branch(self, make, number: int, ok: int, *rest: int):
+        branch = self.tape.branches[number]
         outside, last = rest[branch.size :], len(branch.step.inputs) - 1
         known = {k: self._value(k) for k in outside if k not in self.kept}
 
@@ -127,12 +141,12 @@ class _Line:
             k = outside[element]
             return known[k] if k in known else self.e.load(self.kept[k], 0)
 
-        def emit(tape: Tape, active: str) -> list[list[str]]:
-            line = _Line(self.e, tape, read, active=active)
+        def emit(active: str) -> list[str]:
+            line = _Line(self.e, branch.step, read, active=active)
             line.find_angles(self.angles)
-            return line.emit()
+            return line.emit()[0]
 
-        return emit_branch(self.e, branch, self._mask(ok), values, self.active, emit)
+        return make(self.e, self._mask(ok), self.active, emit)
 
     def _inside(self, tape: Tape, read) -> list[list[str]]:
         """Emit the step of a loop; the names of its outputs' values."""

@@ -176,6 +176,19 @@ def reordered(instructions: list[Instruction], results, rank=None) -> tuple[list
     return order, [tuple(place[v] for v in values) for values in results]
 
 
+def early_branch(tape: Tape) -> tuple[int, int] | None:
+    """(k, v) where the branch at value k gives all results, and v is the last value needed to take
+    it: from there on a single state goes one way or the other. None where there is not one."""
+    given = {tape.instructions[v][:2] for values in tape.results for v in values}
+    if len(given) != 1:
+        return None
+    op, k = next(iter(given))
+    if op != "result" or tape.instructions[k][0] != "branch":
+        return None
+    _, number, ok, *rest = tape.instructions[k]
+    return k, max([ok, *rest[tape.branches[number].size :]])
+
+
 def evaluate(tape: Tape, *arguments) -> list[np.ndarray]:
     """The outputs, computed instruction by instruction in Python: slow, to check the rest."""
     flat = [np.asarray(a, dtype=float).ravel() for a in arguments]

@@ -2,8 +2,8 @@
 
 A joint that hardly moves the row it should take is eliminated by its own inertia instead, and the
 row is carried on to the world, as in PV: one number L there tells what moves it, all joints behind
-together. Of the rows of a limb one may pass, whichever it is: it has a block of its own, empty
-where no joint lets a row pass.
+together. Of the rows of a limb `ROOM` may pass, whichever they are: each has a block of its own,
+empty where no joint lets a row pass.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numpy as np
 
 from ..compiler import precision
 from .closing import Closing
+
+ROOM = 2  # rows of a limb that may pass: an arm stretched out needs two
 
 
 class Passing:
@@ -29,21 +31,25 @@ class Passing:
         """|K S| below which it has no direction."""
         return precision() ** 2
 
-    def offer(self, k: int, place: int, mass, K, l):
-        """(whether the row passes, its block): where it is too heavy, and no other row of its limb
-        has passed. `place` is that of its limit."""
-        here, limit = self.carried.at(k), self.limits[place]
+    def offer(self, k: int, place: int, mass, K, l) -> list:
+        """By block whether the row passes there: where it is too heavy, in the first block of its
+        limb that is empty. `place` is that of its limit."""
+        limit = self.limits[place]
         heavy = np.logical_not(mass < self.part * limit)
-        b = next((b for b in here if b in self.full), None)
-        if b is None:
+        blocks = [b for b in self.carried.at(k) if b in self.full][:ROOM]
+        if len(blocks) < ROOM:
             b = self.carried.take_block(k, np.zeros((len(K), 1)), np.zeros(1))
             self.full[b], self._limit[b] = 0.0, 0.0
-        else:
-            heavy = np.logical_and(heavy, self.full[b] == 0.0)
-        self.carried.add_row(k, b, np.where(heavy, K, 0.0), np.where(heavy, l, 0.0))
-        self.full[b] = self.full[b] + np.where(heavy, 1.0, 0.0)
-        self._limit[b] = self._limit[b] + np.where(heavy, limit, 0.0)
-        return heavy, b
+            blocks.append(b)
+        taken = []
+        for b in blocks:
+            here = np.logical_and(heavy, self.full[b] == 0.0)
+            heavy = np.logical_and(heavy, np.logical_not(here))
+            self.carried.add_row(k, b, np.where(here, K, 0.0), np.where(here, l, 0.0))
+            self.full[b] = self.full[b] + np.where(here, 1.0, 0.0)
+            self._limit[b] = self._limit[b] + np.where(here, limit, 0.0)
+            taken.append((here, b))
+        return taken
 
     def close(self) -> list:
         """Conditions under which the rows that have passed are told apart by inertia: what they

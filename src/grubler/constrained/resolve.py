@@ -12,7 +12,9 @@ H + K̃' Σ⁻¹ K̃ of (63) and the propagation P H of (42a) at once, without D
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -40,7 +42,7 @@ class Coordinate:
     f: dict
     reflection: Reflection | None
     mass: object
-    passed: tuple | None = None  # whether the row is carried on instead, and its block
+    passed: Sequence = ()  # by block whether the row is carried on there instead
 
 
 @dataclass
@@ -67,9 +69,8 @@ class Resolved:
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
                 resolved = -force / c.reflection.root  # (62)
-                if c.passed is not None:
-                    passes, b = c.passed
-                    resolved = np.where(passes, multipliers[b][0], resolved)
+                for here, b in c.passed:
+                    resolved = np.where(here, multipliers[b][0], resolved)
                 slots = c.reflection.multipliers(resolved, slots)
         qdd = np.stack(out)
         return qdd, self.space.moved(a, a_parent, qdd), slots
@@ -199,7 +200,7 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered
     left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
     aligned = _aligned(space.axes)
     for j in range(space.axes.shape[1]):
-        S, passed = space.axes[:, j], None
+        S, passed = space.axes[:, j], ()
         U = H @ S
         for d in done:
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
@@ -213,7 +214,8 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered
             mass = D * reflection.inverse
             if place is not None:
                 row = Row(y * -reflection.root, e * -reflection.root)
-                passes, _ = passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
+                passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
+                passes = reduce(np.logical_or, [here for here, _ in passed])
                 g = np.where(passes, 1.0 / D, 0.0)
                 y = np.where(passes, U / D, y)
                 e, mass = np.where(passes, -u / D, e), np.where(passes, 0.0, mass)
