@@ -6,8 +6,8 @@ import pytest
 import grubler.compiler as gc
 from grubler import symbolic
 from grubler.compiler.errors import DialectError
+from grubler.compiler.lower import lower
 from grubler.compiler.passes import optimize
-from grubler.compiler.program import module
 from grubler.compiler.tape import early_branch, evaluate
 from grubler.errors import InputError
 
@@ -222,11 +222,11 @@ def test_a_single_state_goes_one_way_as_soon_as_it_is_known():
     k, fork = early_branch(tape)
     late = [i for i, ins in enumerate(tape.instructions) if ins[0] == "tanh"]
     assert tape.instructions[k][0] == "branch" and fork < min(late)
-    code = module(tape, "float64", 1).split("@core(")[1]
+    code = lower(tape, "float64", 1).split("@core(")[1]
     before, after = code.split("\nseldom1:")
     seldom, usual = after.split("\nrest2:")
     assert "tanh" in usual and "tanh" not in before + seldom
-    assert "\nrest" not in module(tape, "float64", 8)  # lanes go either way
+    assert "\nrest" not in lower(tape, "float64", 8)  # lanes go either way
     assert early_branch(gc.trace(root_or, [2, 2])) is None  # it computes more after the branch
     X, A = samples(200)
     want = [np.stack(w) for w in zip(*[one_way_or_the_other(x, a) for x, a in zip(X, A)])]
