@@ -13,7 +13,7 @@ its L, until its ends have met in one cluster.
 
 A joint that hardly moves its row, near a singular posture, has to move far for it: what the row
 feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY` the
-row passes the joint and is carried to the world (passing.py). One of each limb may; where that is
+row passes the joint and is carried to the world (passing.py). Two of each limb may; where that is
 not enough, and for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows
 are carried to the world, as in PV, and met there in the sense of least squares. In compiled code
 both are branches, the second inside the first: of random postures one in a hundred takes the first,
