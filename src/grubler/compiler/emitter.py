@@ -32,6 +32,7 @@ class Emitter:
         self.declared: dict[str, str] = {}
         self.library: set[str] = set()
         self.label = "entry"
+        self.early = False  # whether branches are taken as soon as they can be
         self._names = itertools.count(1)  # shared with `widened`
         self._labels = self._in_block = 0
 

@@ -22,6 +22,12 @@ from .tape import Tape, early_branch
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
 
+# Beyond this many instructions a single state takes branches early. LLVM then leaves what a branch
+# does not need for after the fork, and keeps what that needs: some 5 % more instructions. Code near
+# the size of the instruction cache (`sums.SMALL`) must not grow: Mini Cheetah on four feet, 34 kB,
+# took 65 % longer.
+LARGE = 3700
+
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FUSED = ("fma", "fms", "fnma", "fnms")
 _INTRINSIC = {
@@ -49,7 +55,7 @@ class _Line:
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
         self.kept: dict[int, str] = {}  # memory for values that branches read
         # The branch that gives all results, after which value it is taken, and the way taken then.
-        self.last, self.fork = (early_branch(tape) if e.lanes == 1 else None) or (None, None)
+        self.last, self.fork = (early_branch(tape) if e.early else None) or (None, None)
         self.way: Early | None = None
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
@@ -263,6 +269,7 @@ def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK
     With one lane, `width` is how many angles go through a vector register together.
     """
     e = Emitter(dtype, lanes, block)
+    e.early = lanes == 1 and len(tape) > LARGE
 
     def read(argument: int, element: int) -> str:
         return e.load(f"%in{argument}", element)
