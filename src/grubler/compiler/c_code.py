@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .tape import Array, Loop, Tape, early_branch
+from .tape import Array, Branch, Loop, Tape
 
 _TYPE = {"float64": "double", "float32": "float"}
 _INFIX = {
@@ -60,8 +60,6 @@ class _Printer:
         self._prefixes += 1
         prefix = "s" if self._prefixes == 1 else f"s{self._prefixes}_"
         names: list = []
-        last, fork = early_branch(tape) or (None, None)
-        outer = indent
         for k, instruction in enumerate(tape.instructions):
             op = instruction[0]
             if op == "const":
@@ -72,24 +70,14 @@ class _Printer:
                 start = [names[a] for a in instruction[2:]]
                 names.append(self.loop(tape.loops[instruction[1]], start, f"{prefix}{k}", indent))
             elif op == "branch":
-                name, size = f"{prefix}{k}", tape.branches[instruction[1]].size
-                if k == last:
-                    indent = outer
-                else:
-                    self.fork(tape, k, names, read, name, indent)
-                for i, a in enumerate(instruction[3 : 3 + size]):
-                    self.lines.append(f"{indent}  {name}_x[{i}] = {names[a]};")
-                self.lines.append(f"{indent}}}")
-                names.append([f"{name}_x[{i}]" for i in range(size)])
+                branch, start = tape.branches[instruction[1]], [names[a] for a in instruction[2:]]
+                names.append(self.branch(branch, start, read, f"{prefix}{k}", indent))
             elif op == "result":
                 names.append(names[instruction[1]][instruction[2]])
             else:
                 text = self.expression(op, [names[a] for a in instruction[1:]])
                 self.lines.append(f"{indent}const {self.type} {prefix}{k} = {text};")
                 names.append(f"{prefix}{k}")
-            if k == fork:  # the rest is the other way
-                self.fork(tape, last, names, read, f"{prefix}{last}", indent)
-                indent += "  "
         return [[names[v] for v in values] for values in tape.results]
 
     def expression(self, op: str, names: list[str]) -> str:
@@ -115,21 +103,21 @@ class _Printer:
             raise AssertionError(f"operation '{op}' reached the C printer: simplify the tape first")
         return f"({self.type})({text})" if op in _CONDITIONS else text
 
-    def fork(self, tape: Tape, k: int, names, read, name: str, indent: str) -> None:
-        """The branch at value k, up to what is computed where its condition holds."""
-        _, number, ok, *rest = tape.instructions[k]
-        branch, out = tape.branches[number], self.lines.append
-        outside, last = rest[branch.size :], len(branch.step.inputs) - 1
-        out(f"{indent}{self.type} {name}_x[{max(branch.size, 1)}];")
-        out(f"{indent}if ({names[ok]} == 0) {{")
+    def branch(self, branch: Branch, start, read, name: str, indent: str) -> list[str]:
+        """An array of the values, overwritten where the condition fails."""
+        size, arguments = branch.size, len(branch.step.inputs) - 1
+        results, out = start[1 + size :], self.lines.append
+        out(f"{indent}{self.type} {name}_x[{max(size, 1)}];")
+        for i, value in enumerate(start[1 : 1 + size]):
+            out(f"{indent}{name}_x[{i}] = {value};")
+        out(f"{indent}if ({start[0]} == 0) {{")
         (found,) = self.tape(
-            branch.step,
-            lambda a, e: names[outside[e]] if a == last else read(a, e),
-            indent + "  ",
+            branch.step, lambda a, e: results[e] if a == arguments else read(a, e), indent + "  "
         )
         for i, value in enumerate(found):
             out(f"{indent}  {name}_x[{i}] = {value};")
-        out(f"{indent}}} else {{")
+        out(f"{indent}}}")
+        return [f"{name}_x[{i}]" for i in range(size)]
 
     def loop(self, loop: Loop, start: list[str], name: str, indent: str) -> list[str]:
         """A loop over arrays x (state), r (residual) and a step counter."""
