@@ -34,7 +34,7 @@ class Emitter:
         self.label = "entry"
         self.early = False  # whether branches are taken as soon as they can be
         self._names = itertools.count(1)  # shared with `widened`
-        self._labels = self._in_block = 0
+        self._labels = self._block_at = 0
 
     def widened(self, lanes: int) -> Emitter:
         """An emitter into the same lines, of vectors of another number of lanes."""
@@ -54,7 +54,6 @@ class Emitter:
     def define(self, text: str) -> str:
         name = self.name()
         self.lines.append(f"  {name} = {text}")
-        self._in_block += 1
         return name
 
     def new_label(self, stem: str) -> str:
@@ -63,11 +62,11 @@ class Emitter:
 
     def start_block(self, label: str) -> None:
         self.lines.append(f"{label}:")
-        self.label, self._in_block = label, 0
+        self.label, self._block_at = label, len(self.lines)
 
     def cut(self) -> None:
         """Begin a new basic block where the current one has grown long."""
-        if self._in_block >= self.block:
+        if len(self.lines) - self._block_at >= self.block:
             label = self.new_label("b")
             self.line(f"br label %{label}")
             self.start_block(label)
@@ -77,6 +76,27 @@ class Emitter:
     def number(self, value: float) -> str:
         text = literal(value, self.dtype)
         return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
+
+    def numbers(self, values: list[float]) -> str:
+        """A vector of constants."""
+        if len(set(values)) == 1:
+            return self.number(values[0])
+        listed = ", ".join(f"{self.scalar} {literal(value, self.dtype)}" for value in values)
+        return f"<{listed}>"
+
+    def same(self, value: str) -> str:
+        """A vector of one number in all lanes."""
+        one = self.define(f"insertelement {self.type} poison, {self.scalar} {value}, i64 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.define(f"shufflevector {self.type} {one}, {self.type} poison, {zeros}")
+
+    def together(self, values: list[str]) -> str:
+        """A vector of numbers."""
+        vector = "poison"
+        for lane, value in enumerate(values):
+            listed = f"{self.type} {vector}, {self.scalar} {value}, i64 {lane}"
+            vector = self.define(f"insertelement {listed}")
+        return vector
 
     def binary(self, op: str, a: str, b: str) -> str:
         return self.define(f"{op} {self.type} {a}, {b}")
@@ -155,12 +175,23 @@ class Emitter:
     def load(self, pointer: str, element: int) -> str:
         return self.define(f"load {self.type}, ptr {self._at(pointer, element)}, {self._align()}")
 
+    def load_from(self, pointer: str, element: int) -> str:
+        """A vector of numbers that follow each other in memory of single ones."""
+        at = self.define(f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {element}")
+        return self.define(f"load {self.type}, ptr {at}, align {BYTES[self.dtype]}")
+
+    def store_to(self, vector: str, pointer: str, element: int) -> None:
+        """Write a vector to memory of single numbers."""
+        at = self.define(f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {element}")
+        self.line(f"store {self.type} {vector}, ptr {at}, align {BYTES[self.dtype]}")
+
     def store(self, value: str, pointer: str, element: int) -> None:
         self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
 
-    def memory(self) -> str:
-        """Memory for one value."""
-        return self.define(f"alloca {self.type}, {self._align()}")
+    def memory(self, count: int = 1) -> str:
+        """Memory for values in a row, aligned to as many as a vector takes."""
+        align = BYTES[self.dtype] * self.lanes * (4 if count > 1 else 1)
+        return self.define(f"alloca [{count} x {self.type}], align {align}")
 
     def _at(self, pointer: str, element: int) -> str:
         if element == 0:

@@ -11,7 +11,7 @@ from ..gpu import GpuFunction
 from . import c_code, cpu
 from .function import CompiledFunction
 from .lower import lower
-from .program import single_width
+from .program import arranged, single_width
 
 
 def export(
@@ -75,7 +75,8 @@ def export(
     entry = f"define void @{name}({pointers}) {{\n  call void @core({pointers})\n  ret void\n}}"
     # Vectors of 128 bits exist everywhere; of our own processor we know more.
     width = single_width(dtype) if triple is None else 16 // compiled.dtype.itemsize
-    code = cpu.object_code(lower(tape, dtype, 1, width) + "\n" + entry, target)
+    tape, block = arranged(tape, 1)
+    code = cpu.object_code(lower(tape, dtype, 1, width, block) + "\n" + entry, target)
     binary = folder / f"{name}.o"
     binary.write_bytes(code)
     return [binary, header]

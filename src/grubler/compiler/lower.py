@@ -18,6 +18,7 @@ from . import elementary
 from .control import Early, emit_branch, emit_loop
 from .emitter import BLOCK, Emitter
 from .tape import Tape, early_branch
+from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
@@ -49,11 +50,12 @@ class _Line:
         self.e, self.tape, self.read, self.write = e, tape, read, write
         self.active = active  # the lanes that take the branch that this is, or that is around
         self.names: list = []
+        self.vectors = Vectors(self)
         self.masks: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
-        self.kept: dict[int, str] = {}  # memory for values that branches read
+        self.kept: dict[int, tuple[str, int]] = {}  # memory for values that branches read
         # The branch that gives all results, after which value it is taken, and the way taken then.
         self.last, self.fork = (early_branch(tape) if e.early else None) or (None, None)
         self.way: Early | None = None
@@ -65,16 +67,16 @@ class _Line:
         places = self._places() if self.write else {}
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
-            self.names.append(self._instruction(instruction))
-            if k in self.kept:
-                self.e.store(self._value(k), self.kept[k], 0)
+            self.names.append(self._computed(k, instruction))
+            if k in self.kept and k not in self.vectors.place:
+                self.e.store(self.value(k), *self.kept[k])
             for output, element in places.get(k, ()):  # at once: the register is free again
-                self.write(self._value(k), output, element)
+                self.write(self.value(k), output, element)
             if k == self.fork:
                 self.way = self._branch(Early, *self.tape.instructions[self.last][1:])
         if self.write:
             return []
-        return [[self._value(v) for v in values] for values in self.tape.results]
+        return [[self.value(v) for v in values] for values in self.tape.results]
 
     def _places(self) -> dict[int, list[tuple[int, int]]]:
         """Where each value that is returned goes."""
@@ -84,19 +86,33 @@ class _Line:
                 places.setdefault(k, []).append((output, element))
         return places
 
-    def _value(self, k: int) -> str:
-        """The name of a value; a comparison becomes a number only where one is asked for."""
-        name = self.names[k]
-        if name is None:
-            name = self.e.select(self.masks[k], self.e.number(1.0), self.e.number(0.0))
-            self.names[k] = name
-        return name
+    def value(self, k: int) -> str:
+        """The name of a value; a comparison becomes a number, and a value of a bundle is taken out
+        of it, only where one is asked for."""
+        if self.names[k] is None:
+            if k in self.vectors.place:
+                self.names[k] = self.vectors.element(k)
+            else:
+                one, zero = self.e.number(1.0), self.e.number(0.0)
+                self.names[k] = self.e.select(self.masks[k], one, zero)
+        return self.names[k]
 
     def _mask(self, k: int) -> str:
         mask = self.masks.get(k)
         if mask is None:
-            mask = self.masks[k] = self.e.compare("une", self.names[k], self.e.number(0.0))
+            mask = self.masks[k] = self.e.compare("une", self.value(k), self.e.number(0.0))
         return mask
+
+    def _computed(self, k: int, instruction):
+        """The name of a value, if it has one by itself."""
+        if k not in self.vectors.place:
+            return self._instruction(instruction)
+        if k in self.vectors.starting:
+            bundle = self.vectors.starting[k]
+            vector = self.vectors.compute(bundle)
+            if bundle[0] in self.kept:
+                self.vectors.emitter(len(bundle)).store_to(vector, *self.kept[bundle[0]])
+        return None
 
     def _instruction(self, instruction):
         e, op = self.e, instruction[0]
@@ -105,17 +121,17 @@ class _Line:
         if op == "input":
             return self.read(instruction[1], instruction[2])
         if op == "loop":
-            start = [self._value(a) for a in instruction[2:]]
+            start = [self.value(a) for a in instruction[2:]]
             return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
         if op == "branch":
-            values = [self._value(a) for a in self._usual(*instruction[1:])]
+            values = [self.value(a) for a in self._usual(*instruction[1:])]
             if self.way and len(self.names) == self.last:
                 return self.way.join(e, values)
             return self._branch(partial(emit_branch, values), *instruction[1:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in ("select", "if_else_zero"):
-            values = [self._value(a) for a in instruction[2:]]
+            values = [self.value(a) for a in instruction[2:]]
             return e.select(
                 self._mask(instruction[1]), *values, *[e.number(0.0)][len(values) - 1 :]
             )
@@ -125,12 +141,12 @@ class _Line:
             self.masks[len(self.names)] = mask
             return None
         if op in _COMPARE:
-            a, b = (self._value(k) for k in instruction[1:])
+            a, b = (self.value(k) for k in instruction[1:])
             self.masks[len(self.names)] = e.compare(_COMPARE[op], a, b)
             return None
         if op in ("sin", "cos", "tan"):
             return self._trigonometric(op, instruction[1])
-        return self._arithmetic(op, [self._value(a) for a in instruction[1:]])
+        return self.arithmetic(self.e, op, [self.value(a) for a in instruction[1:]])
 
     def _usual(self, number: int, ok: int, *rest: int) -> tuple[int, ...]:
         """What a branch gives where its condition holds."""
@@ -139,13 +155,13 @@ class _Line:
     def _branch(self, make, number: int, ok: int, *rest: int):
         branch = self.tape.branches[number]
         outside, last = rest[branch.size :], len(branch.step.inputs) - 1
-        known = {k: self._value(k) for k in outside if k not in self.kept}
+        known = {k: self.value(k) for k in outside if k not in self.kept}
 
         def read(argument: int, element: int) -> str:
             if argument < last:
                 return self.read(argument, element)
             k = outside[element]
-            return known[k] if k in known else self.e.load(self.kept[k], 0)
+            return known[k] if k in known else self.e.load(*self.kept[k])
 
         def emit(active: str) -> list[str]:
             line = _Line(self.e, branch.step, read, active=active)
@@ -163,7 +179,9 @@ class _Line:
         for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
             for k in rest[self.tape.branches[branch].size :]:
                 if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
-                    self.kept[k] = self.e.memory()
+                    bundle = self.vectors.place.get(k, ((k,), 0))[0]
+                    memory = self.e.memory(len(bundle))
+                    self.kept.update({v: (memory, lane) for lane, v in enumerate(bundle)})
 
     def find_angles(self, known: dict) -> None:
         """Read sine and cosine from memory where the line around has them waiting there."""
@@ -196,7 +214,7 @@ class _Line:
             return self.read(*rest)
         if op == "const":
             return self.e.number(rest[0])
-        return self._arithmetic(op, [self.early(a) for a in rest])
+        return self.arithmetic(self.e, op, [self.early(a) for a in rest])
 
     def _trigonometric(self, op: str, k: int) -> str:
         tangent = op == "tan"
@@ -205,14 +223,13 @@ class _Line:
             return self.e.load(memory[op == "cos"], place)
         if k not in self.pairs or tangent:
             want = (tangent or k in self.sines, tangent or k in self.cosines)
-            self.pairs[k] = elementary.sine_cosine(self.e, self._value(k), *want)
+            self.pairs[k] = elementary.sine_cosine(self.e, self.value(k), *want)
         sine, cosine = self.pairs[k]
         if tangent:
             return self.e.binary("fdiv", sine, cosine)
         return sine if op == "sin" else cosine
 
-    def _arithmetic(self, op: str, values: list[str]) -> str:
-        e = self.e
+    def arithmetic(self, e: Emitter, op: str, values: list[str]) -> str:
         if op in _BINARY:
             return e.binary(_BINARY[op], *values)
         if op == "neg":
@@ -244,23 +261,28 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
     A single state leaves the vector registers empty: a dozen joints' angles go through them
     together. The results wait in memory, from where instructions read them as operands.
     """
-    angles = [k for k in sorted(line.sines | line.cosines) if line.steps_to(k) <= EARLY]
+    angles = [k for k in _angles(line) if line.steps_to(k) <= EARLY]
+    if len(angles) < 2:
+        return
+    vector = e.widened(width)
+    memory = [e.memory(-(-len(angles) // width) * width) for _ in range(2)]
     for first in range(0, len(angles), width):
         group = angles[first : first + width]
-        if len(group) < 2:
-            return
-        vector = e.widened(width)
-        x = f"{vector.type} zeroinitializer"
+        values = [line.early(k) for k in group] + [e.number(0.0)] * (width - len(group))
+        pair = elementary.sine_cosine(vector, vector.together(values), True, True)
+        for values, start in zip(pair, memory):
+            vector.store_to(values, start, first)
         for i, k in enumerate(group):
-            value = line.early(k)
-            x = f"{vector.type} " + e.define(f"insertelement {x}, {e.scalar} {value}, i64 {i}")
-        pair = elementary.sine_cosine(vector, x.split(" ")[-1], True, True)
-        memory = []
-        for values in pair:
-            memory.append(e.define(f"alloca {vector.type}, align {width * 8}"))
-            e.line(f"store {vector.type} {values}, ptr {memory[-1]}")
-        for i, k in enumerate(group):
-            line.waiting[k] = line.angles[line.formula(k)] = (memory, i)
+            line.waiting[k] = line.angles[line.formula(k)] = (memory, first + i)
+
+
+def _angles(line: _Line) -> list[int]:
+    """The values that a line takes sine or cosine of, those of bundles in a row, the large first."""
+    instructions = line.tape.instructions
+    bundles = [b for b in line.tape.bundles if instructions[b[0]][0] in ("sin", "cos")]
+    bundles.sort(key=len, reverse=True)
+    together = [instructions[k][1] for bundle in bundles for k in bundle]
+    return list(dict.fromkeys(together + sorted(line.sines | line.cosines)))
 
 
 def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK) -> str:

@@ -49,7 +49,7 @@ def schedule(tape: Tape) -> Tape:
     tape = tape.inside(schedule)
     demanding_first, results = reordered(tape.instructions, tape.results, _demand(tape))
     other = replace(tape, instructions=demanding_first, results=tuple(results))
-    return min((_scheduled(tape), _scheduled(other)), key=_alive)
+    return min((with_short_lives(tape), with_short_lives(other)), key=_alive)
 
 
 def spread(tape: Tape) -> Tape:
@@ -57,7 +57,8 @@ def spread(tape: Tape) -> Tape:
     return in_order(tape.inside_loops(spread), _spread_order(tape))
 
 
-def _scheduled(tape: Tape) -> Tape:
+def with_short_lives(tape: Tape) -> Tape:
+    """The same tape in an order with few values alive, where the choice is free as it is."""
     return in_order(tape, _order(tape))
 
 
@@ -69,7 +70,8 @@ def in_order(tape: Tape, order: list[int]) -> Tape:
         for k in order
     ]
     results = tuple(tuple(place[v] for v in values) for values in tape.results)
-    return replace(tape, instructions=instructions, results=results)
+    bundles = tuple(tuple(place[v] for v in bundle) for bundle in tape.bundles)
+    return replace(tape, instructions=instructions, results=results, bundles=bundles)
 
 
 def _demand(tape: Tape) -> list[int]:
@@ -91,15 +93,24 @@ def _alive(tape: Tape) -> int:
 
 
 class _Line:
-    """A tape whose instructions are put in order one by one."""
+    """A tape whose instructions are put in order one by one; those of a bundle are one."""
 
     def __init__(self, tape: Tape):
         instructions = tape.instructions
-        self.size = len(instructions)
-        self.leaf = [instruction[0] in _LEAVES for instruction in instructions]
-        self.read = [tuple(dict.fromkeys(operands(i))) for i in instructions]
+        rows = {min(bundle): sorted(set(bundle)) for bundle in tape.bundles}
+        self.rows: list[list[int]] = []  # instructions of the tape
+        row_of: list[int] = []
+        while len(row_of) < len(instructions):
+            row = rows.get(len(row_of), [len(row_of)])
+            row_of += [len(self.rows)] * len(row)
+            self.rows.append(row)
+        self.size = len(self.rows)
+        self.ops = [instructions[row[0]][0] for row in self.rows]
+        self.leaf = [op in _LEAVES for op in self.ops]
+        reads = ([row_of[a] for k in row for a in operands(instructions[k])] for row in self.rows)
+        self.read = [tuple(dict.fromkeys(row)) for row in reads]
         self.values = [tuple(a for a in reads if not self.leaf[a]) for reads in self.read]
-        self.users: list[list[int]] = [[] for _ in instructions]
+        self.users: list[list[int]] = [[] for _ in self.rows]
         for k, values in enumerate(self.values):
             for a in values:
                 self.users[a].append(k)
@@ -132,9 +143,9 @@ class _Line:
         return fresh
 
     def finished(self) -> list[int]:
-        """The order, with leaves that nothing reads at the end."""
+        """The order of instructions, with leaves that nothing reads at the end."""
         rest = [k for k in range(self.size) if self.leaf[k] and not self._placed[k]]
-        return self.order + rest
+        return [k for row in self.order + rest for k in self.rows[row]]
 
 
 def _order(tape: Tape) -> list[int]:
@@ -152,7 +163,7 @@ def _order(tape: Tape) -> list[int]:
 
 def _spread_order(tape: Tape) -> list[int]:
     line = _Line(tape)
-    cycles = [latency(instruction[0]) for instruction in tape.instructions]
+    cycles = [latency(op) for op in line.ops]
     height = [0] * line.size  # cycles from an instruction's start to the end of the line
     for k in reversed(range(line.size)):
         height[k] = cycles[k] + max((height[user] for user in line.users[k]), default=0)

@@ -55,6 +55,7 @@ def waits(tape: Tape) -> bool:
 def _work(tape: Tape) -> int:
     """Instructions, with those that store results; branches stand aside."""
     computed = sum(instruction[0] not in ("const", "input") for instruction in tape.instructions)
+    computed -= sum(len(set(bundle)) - 1 for bundle in tape.bundles)
     inside = sum(_work(loop.step) for loop in tape.loops)
     return computed + inside + sum(array.size for array in tape.outputs)
 

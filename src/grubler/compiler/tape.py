@@ -95,6 +95,8 @@ class Tape:
     results: tuple[tuple[int, ...], ...] = field(repr=False)  # values of each output, row by row
     loops: tuple[Loop, ...] = ()
     branches: tuple[Branch, ...] = ()
+    # Values that one instruction on a vector computes (limbs.py), those of each in a row.
+    bundles: tuple[tuple[int, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.instructions)

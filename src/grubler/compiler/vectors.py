@@ -1,0 +1,69 @@
+"""Vectors in the code of a single state: bundles of values (limbs.py), and what those read."""
+
+from __future__ import annotations
+
+from . import elementary
+
+
+class Vectors:
+    """The bundles of a line while it is being emitted; `line` names values one by one."""
+
+    def __init__(self, line):
+        self.line, self.e, self.instructions = line, line.e, line.tape.instructions
+        self.names: dict[tuple[int, ...], str] = {}
+        self._emitters: dict[int, object] = {}
+        self._sines: dict[tuple[int, ...], tuple[str, str]] = {}
+        self.starting = {min(bundle): bundle for bundle in line.tape.bundles}
+        self.place = {  # the bundle of a value and its lane there
+            v: (bundle, lane)
+            for bundle in line.tape.bundles
+            for lane, v in reversed(list(enumerate(bundle)))
+        }
+
+    def emitter(self, lanes: int):
+        if lanes not in self._emitters:
+            self._emitters[lanes] = self.e.widened(lanes)
+        return self._emitters[lanes]
+
+    def compute(self, bundle: tuple[int, ...]) -> str:
+        """Emit one instruction for a bundle; the name of its vector."""
+        e, op = self.emitter(len(bundle)), self.instructions[bundle[0]][0]
+        reads = list(zip(*(self.instructions[v][1:] for v in bundle)))
+        if op in ("sin", "cos"):
+            name = self._trigonometric(e, op == "cos", reads[0])
+        else:
+            name = self.line.arithmetic(e, op, [self.vector(e, group) for group in reads])
+        self.names[bundle] = name
+        return name
+
+    def element(self, k: int) -> str:
+        """A value of a bundle by itself."""
+        bundle, lane = self.place[k]
+        vector = f"{self.emitter(len(bundle)).type} {self.names[bundle]}"
+        return self.e.define(f"extractelement {vector}, i64 {lane}")
+
+    def vector(self, e, group: tuple[int, ...]) -> str:
+        """A vector of values, put together where they are no bundle."""
+        if all(self.instructions[v][0] == "const" for v in group):
+            return e.numbers([self.instructions[v][1] for v in group])
+        if group not in self.names:
+            if len(set(group)) == 1:
+                self.names[group] = e.same(self.line.value(group[0]))
+            else:
+                self.names[group] = e.together([self.line.value(v) for v in group])
+        return self.names[group]
+
+    def _trigonometric(self, e, cosine: bool, angles: tuple[int, ...]) -> str:
+        memory = [self.line.waiting.get(angle) for angle in angles]
+        if None in memory:
+            if angles not in self._sines:
+                self._sines[angles] = elementary.sine_cosine(e, self.vector(e, angles), True, True)
+            return self._sines[angles][cosine]
+        return self._waiting(e, [(pair[cosine], place) for pair, place in memory])
+
+    def _waiting(self, e, memory: list[tuple[str, int]]) -> str:
+        """Numbers from memory, at once where they follow each other there."""
+        start, first = memory[0]
+        if memory == [(start, first + lane) for lane in range(len(memory))]:
+            return e.load_from(start, first)
+        return e.together([self.e.load(*place) for place in memory])
