@@ -75,7 +75,7 @@ def export(
     entry = f"define void @{name}({pointers}) {{\n  call void @core({pointers})\n  ret void\n}}"
     # Vectors of 128 bits exist everywhere; of our own processor we know more.
     width = single_width(dtype) if triple is None else 16 // compiled.dtype.itemsize
-    tape, block = arranged(tape, 1)
+    tape, block = arranged(tape, dtype, 1)
     code = cpu.object_code(lower(tape, dtype, 1, width, block) + "\n" + entry, target)
     binary = folder / f"{name}.o"
     binary.write_bytes(code)

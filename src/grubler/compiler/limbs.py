@@ -6,23 +6,25 @@ four: of 2,600 instructions for Go1 on four feet 860 are left, and 40 % of the t
 two legs and two arms. Nobody says so: here the formulas are compared.
 
 A `bundle` is a tuple of values, one of each limb, that one instruction computes. They are found in
-three steps. Elements of arguments that tall formulas of equal shape read in the same places are
-counterparts (`_counterparts`). From them up, instructions that do the same to values of the same
-bundles make a bundle (`_Bundles.upwards`). And what those read besides, such as the velocity of the
-trunk at each hip, is computed together, too, where the formulas are equal (`_Bundles.downwards`).
+three steps. Formulas of equal shape, the tallest first, are taken apart together, down to the
+elements of the arguments that they read in the same places: `_Bundles.apart`. From what is known
+then up, instructions that do the same to values of the same bundles make a bundle, such as those
+that lead to the trunk: `upwards`. And what bundles read besides, such as the velocity of the trunk
+at each hip, is computed together, too, where the formulas are equal: `shared`.
 
 Every lane computes what the number alone would: results are the same to the last bit.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from dataclasses import replace
 
-from .schedule import in_order
+from .schedule import in_order, with_short_lives
 from .tape import Instruction, Tape, operands
 
-LANES = 8  # limbs at most
+LIMBS = 8  # at most
 WORTH = 1 / 8  # of all instructions: vectors are not put together and taken apart for less
 
 BUNDLED = {
@@ -32,22 +34,28 @@ BUNDLED = {
 _EXCHANGEABLE = {"add", "mul", "fma", "fms", "fnma", "fnms", "fmin", "fmax"}  # the first two
 
 
-def side_by_side(tape: Tape) -> Tape:
-    """The tape with its bundles, the values of each in a row; branches likewise. Where limbs are
-    not equal, or too little of it all, the tape as it is."""
-    branches = tuple(replace(node, step=side_by_side(node.step)) for node in tape.branches)
-    tape = replace(tape, branches=branches)
-    shape = _shapes(tape.instructions)
-    found = _Bundles(tape.instructions, shape)
-    for group in _counterparts(tape.instructions, shape):
-        found.make(group)
+def side_by_side(tape: Tape, width: int) -> Tape:
+    """The tape with its bundles of at most `width` values, those of each in a row, in an order
+    with short lives; loops and branches likewise. Where limbs are not equal, or too little of it
+    all, the tape as it is."""
+    tape = tape.inside(lambda step: side_by_side(step, width))
+    found = _Bundles(tape.instructions)
+    found.apart()
     found.upwards()
-    found.downwards()
-    bundles = [b for b in found.made if tape.instructions[b[0]][0] in BUNDLED]
+    found.shared()
+    bundles = [part for bundle in found.made for part in _parts(bundle, width)
+               if tape.instructions[part[0]][0] in BUNDLED and len(set(part)) > 1]  # fmt: skip
     if sum(len(set(bundle)) - 1 for bundle in bundles) < WORTH * len(tape):
         return tape
     bundled = replace(tape, instructions=found.instructions, bundles=tuple(bundles))
-    return in_order(bundled, _in_rows(bundled))
+    return with_short_lives(in_order(bundled, _in_rows(bundled)))
+
+
+def _parts(bundle: tuple[int, ...], width: int) -> list[tuple[int, ...]]:
+    """A bundle in vectors: of six limbs three and three."""
+    count = -(-len(bundle) // width)
+    cuts = [len(bundle) * part // count for part in range(count + 1)]
+    return [bundle[start:end] for start, end in itertools.pairwise(cuts)]
 
 
 def _shapes(instructions: list[Instruction]) -> list[int]:
@@ -80,77 +88,64 @@ def _heights(instructions: list[Instruction]) -> list[int]:
     return height
 
 
-def _counterparts(instructions: list[Instruction], shape: list[int]) -> list[tuple[int, ...]]:
-    """Elements of arguments that play the same part in equal limbs.
-
-    As many limbs are equal as there are values of a shape, for most values. The tallest formulas
-    tell most, so they go first; limbs are in the order of their elements.
-    """
-    alike = defaultdict(list)
-    for k, instruction in enumerate(instructions):
-        if instruction[0] in BUNDLED:
-            alike[shape[k]].append(k)
-    height = _heights(instructions)
-    seeds = [tuple(values) for values in alike.values() if 2 <= len(values) <= LANES]
-    spared = Counter()
-    for seed in seeds:
-        spared[len(seed)] += len(seed) - 1
-    seeds.sort(key=lambda seed: (-spared[len(seed)], -height[seed[0]]))
-    found: list[tuple[int, ...]] = []
-    known: dict[int, tuple[int, ...]] = {}
-    seen: set[tuple[int, ...]] = set()
-    for seed in seeds:
-        groups = _read_by(instructions, shape, seed, seen)
-        for group in _in_lanes(instructions, groups, known):
-            if known.keys().isdisjoint(group):
-                found.append(group)
-                known.update(dict.fromkeys(group, group))
-    return found
-
-
-def _read_by(instructions, shape, seed: tuple[int, ...], seen: set) -> list[tuple[int, ...]]:
-    """Different elements of arguments that formulas of equal shape read in the same places, those
-    left out that were seen."""
-    groups, stack = [], [seed]
-    while stack:
-        group = stack.pop()
-        if group in seen or len(set(group)) < len(group):
-            continue
-        seen.add(group)
-        op = instructions[group[0]][0]
-        if op == "input":
-            groups.append(group)
-        elif op in BUNDLED:
-            reads = [list(operands(instructions[v])) for v in group]
-            reads = [_exchanged(op, values, shape.__getitem__) for values in reads]
-            stack += [g for g in zip(*reads) if len({shape[v] for v in g}) == 1]
-    return groups
-
-
-def _in_lanes(instructions, groups, known) -> list[tuple[int, ...]]:
-    """The groups with each limb in the lane that it has already, or else in the order of its first
-    element; none where limbs of before are mixed."""
-    if not groups:
-        return []
-    again = next((group for group in groups if group[0] in known), None)
-    if again is None:
-        lanes = range(len(groups[0]))
-        first = [min(instructions[group[lane]][1:] for group in groups) for lane in lanes]
-        lanes = sorted(lanes, key=first.__getitem__)
-    elif set(again) == set(known[again[0]]):
-        lanes = [again.index(v) for v in known[again[0]]]
-    else:
-        return []
-    return [tuple(group[lane] for lane in lanes) for group in groups]
-
-
 class _Bundles:
     """Bundles while they are being found; exchangeable operands are put in the same places."""
 
-    def __init__(self, instructions: list[Instruction], shape: list[int]):
-        self.instructions, self.shape = list(instructions), shape
+    def __init__(self, instructions: list[Instruction]):
+        self.instructions = list(instructions)
+        self.shape, self.height = _shapes(instructions), _heights(instructions)
         self.made: list[tuple[int, ...]] = []
         self.place: dict[int, tuple[int, int, int]] = {}  # of a value: its bundle, lane, and lanes
+
+    def apart(self) -> None:
+        """Bundles of what formulas of equal shape consist of.
+
+        As many limbs are equal as there are values of a shape, for most values.
+        """
+        alike = defaultdict(list)
+        for k, instruction in enumerate(self.instructions):
+            if instruction[0] in BUNDLED:
+                alike[self.shape[k]].append(k)
+        seeds = [tuple(values) for values in alike.values() if 2 <= len(values) <= LIMBS]
+        spared = Counter()
+        for seed in seeds:
+            spared[len(seed)] += len(seed) - 1
+        seeds = [seed for seed in seeds if spared[len(seed)] >= WORTH * len(self.instructions)]
+        seeds.sort(key=lambda seed: (-spared[len(seed)], -self.height[seed[0]]))
+        seen: set[tuple[int, ...]] = set()
+        for seed in seeds:
+            groups, lanes = self._taken_apart(seed, seen)
+            for group in sorted(groups, key=lambda group: self.height[group[0]]):
+                if lanes and self.place.keys().isdisjoint(group):
+                    self.make(tuple(group[lane] for lane in lanes))
+
+    def _taken_apart(self, seed: tuple[int, ...], seen: set) -> tuple[list, list[int]]:
+        """Groups of values in the same places of some formulas, and the order in which they stand
+        in lanes: that of the bundles found below, or else of the elements of the arguments."""
+        groups, lanes, first = [], [], [()] * len(seed)
+        stack = [seed]
+        while stack:
+            group = stack.pop()
+            if group[0] in self.place and len(set(group)) == len(group):
+                bundle = self.made[self.place[group[0]][0]]
+                if not lanes and set(bundle) == set(group):
+                    lanes = [group.index(v) for v in bundle]
+            if group in seen or len(set(group)) < len(group):
+                continue
+            seen.add(group)
+            op = self.instructions[group[0]][0]
+            if op == "input" or op in BUNDLED:
+                groups.append(group)
+            if op == "input":
+                elements = [self.instructions[v][1:] for v in group]
+                first = [min(a or b, b) for a, b in zip(first, elements)]
+            elif op in BUNDLED:
+                reads = [list(operands(self.instructions[v])) for v in group]
+                reads = [_exchanged(op, values, self.shape.__getitem__) for values in reads]
+                stack += [g for g in zip(*reads) if len({self.shape[v] for v in g}) == 1]
+        if not lanes and all(first):
+            lanes = sorted(range(len(seed)), key=first.__getitem__)
+        return groups, lanes
 
     def make(self, bundle: tuple[int, ...]) -> None:
         for lane, v in enumerate(bundle):
@@ -163,7 +158,9 @@ class _Bundles:
     def _arrange(self, v: int, like: int) -> None:
         op, a, b, *rest = self.instructions[v]
         c, d = self.instructions[like][1:3]
-        if self._likeness(a, d) + self._likeness(b, c) > self._likeness(a, c) + self._likeness(b, d):
+        if self._likeness(a, d) + self._likeness(b, c) > self._likeness(a, c) + self._likeness(
+            b, d
+        ):
             self.instructions[v] = (op, b, a, *rest)
 
     def _likeness(self, a: int, b: int) -> int:
@@ -176,7 +173,7 @@ class _Bundles:
     def upwards(self) -> None:
         """Bundles of instructions that do the same to values of the same bundles."""
         levels = defaultdict(list)
-        for k, height in enumerate(_heights(self.instructions)):
+        for k, height in enumerate(self.height):
             if self.instructions[k][0] in BUNDLED:
                 levels[height].append(k)
         for level in sorted(levels):
@@ -212,7 +209,7 @@ class _Bundles:
     def _constant(self, a: int) -> bool:
         return self.instructions[a][0] == "const"
 
-    def downwards(self) -> None:
+    def shared(self) -> None:
         """Bundles of what bundles read: equal formulas, of which limbs may share some."""
         for bundle in self.made:  # which grows meanwhile
             reads = zip(*(operands(self.instructions[v]) for v in bundle))

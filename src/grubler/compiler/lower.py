@@ -277,7 +277,7 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
 
 
 def _angles(line: _Line) -> list[int]:
-    """The values that a line takes sine or cosine of, those of bundles in a row, the large first."""
+    """The values that a line takes sine or cosine of, those of bundles in a row."""
     instructions = line.tape.instructions
     bundles = [b for b in line.tape.bundles if instructions[b[0]][0] in ("sin", "cos")]
     bundles.sort(key=len, reverse=True)

@@ -15,11 +15,11 @@ import numpy as np
 
 from . import batch, cache, cpu, native
 from .emitter import BLOCK, KEPT
-from .log import stage
 from .limbs import side_by_side
+from .log import stage
 from .lower import lower
 from .passes import optimize
-from .schedule import spread, with_short_lives
+from .schedule import spread
 from .sums import fits, waits
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, trace
@@ -137,20 +137,20 @@ def single_width(dtype: str) -> int:
     return min(cpu.host().lanes(dtype), 32 // np.dtype(dtype).itemsize)
 
 
-def arranged(tape: Tape, lanes: int) -> tuple[Tape, int]:
+def arranged(tape: Tape, dtype: str, lanes: int) -> tuple[Tape, int]:
     """The tape in the order that suits a number of lanes, and how long its blocks may be."""
     if lanes == 1:
-        tape = side_by_side(tape)
+        tape = side_by_side(tape, 32 // np.dtype(dtype).itemsize)
     written = sum(array.size for array in tape.outputs)
     # Vectors that wait in memory cost more than numbers, and so do many results.
     if fits(tape) and (waits(tape) or (lanes == 1 and written <= batch.FEW)):
         return spread(tape), KEPT
-    return (with_short_lives(tape) if tape.bundles else tape), BLOCK
+    return tape, BLOCK
 
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
-    tape, block = arranged(tape, lanes)
+    tape, block = arranged(tape, dtype, lanes)
     parts = [
         lower(tape, dtype, lanes, single_width(dtype), block),
         batch.batch_loop(tape, dtype, lanes),

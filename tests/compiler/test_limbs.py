@@ -1,0 +1,195 @@
+"""Equal limbs in the lanes of one state's registers: found by their formulas, the same bits."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grubler as gb
+import grubler.compiler as gc
+from grubler.compiler.limbs import side_by_side
+from grubler.compiler.lower import lower
+from grubler.compiler.passes import optimize
+from grubler.compiler.schedule import spread
+from grubler.compiler.tape import evaluate, operands
+
+
+def star(limbs, mirrored=True, order=None):
+    """A trunk that `limbs` limbs of two joints hang on: upwards, at the trunk, and down again."""
+    order = range(limbs) if order is None else order
+
+    def fn(q, v, base):
+        signs = [(-1.0) ** i if mirrored else 1.0 + 0.1 * i for i in range(limbs)]
+        total, up = base[0] * base[1], []
+        for i in order:
+            a, b = q[2 * i], q[2 * i + 1]
+            s, c = np.sin(a), np.cos(a)
+            reach = base[2] + signs[i] * 0.3 * base[3]
+            inner = 1.5 + c * (b * b + 0.25) + v[2 * i] * reach
+            drive = s * v[2 * i + 1] - signs[i] * 0.7 * inner
+            outer = np.sqrt(inner * inner + 2.0) / (3.0 + drive * drive)
+            total = total + outer * (0.5 + c)
+            up.append((i, inner, drive, outer, s, c))
+        trunk = base[3] / (4.0 + total * total)
+        down = {}
+        for i, inner, drive, outer, s, c in up:
+            first = trunk * inner - drive * (s + outer)
+            second = first * c - outer * (trunk + drive) + signs[i] * 0.11 * inner
+            down[i] = [first, second * first - s * drive]
+        return np.stack([x for i in range(limbs) for x in down[i]] + [trunk])
+
+    return fn
+
+
+def bundled(fn, shapes, width=4):
+    tape = optimize(gc.trace(fn, shapes))
+    return tape, side_by_side(tape, width)
+
+
+def spared(tape):
+    return sum(len(set(bundle)) - 1 for bundle in tape.bundles)
+
+
+def computed(tape):
+    return sum(i[0] not in ("const", "input") for i in tape.instructions)
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("limbs", [2, 3, 4, 5, 6, 8])
+def test_the_limbs_of_a_star(limbs, mirrored):
+    fn, shapes = star(limbs, mirrored), [2 * limbs, 2 * limbs, 4]
+    plain, tape = bundled(fn, shapes)
+    sizes = {2: {2}, 3: {3}, 4: {4}, 5: {2, 3}, 6: {3}, 8: {4}}[limbs]
+    assert {len(bundle) for bundle in tape.bundles} == sizes
+    assert spared(tape) > 0.75 * (1 - 1 / max(sizes)) * computed(plain)
+    rng = np.random.default_rng(limbs)
+    arguments = [rng.uniform(-2, 2, (50, n)) for n in shapes]
+    for x in zip(*arguments):
+        np.testing.assert_array_equal(evaluate(tape, *x)[0], evaluate(plain, *x)[0])
+    for dtype in ("float64", "float32"):
+        one, many = (gc.compile_function(fn, shapes, lanes=n, dtype=dtype) for n in (1, 8))
+        given_ = [x.astype(dtype) for x in arguments]
+        np.testing.assert_array_equal(np.stack([one(*x) for x in zip(*given_)]), many(*given_))
+
+
+def test_bundles_are_rows_of_one_operation_each_limb_in_its_lane():
+    plain, tape = bundled(star(4, order=[2, 0, 3, 1]), [8, 8, 4])  # limbs written in any order
+    assert Counter(i[0] for i in tape.instructions) == Counter(i[0] for i in plain.instructions)
+    for ordered in (tape, spread(tape)):
+        reads: dict = {}  # the limb whose elements of the arguments a value depends on
+        for k, instruction in enumerate(ordered.instructions):
+            reads[k] = set().union(*(reads[a] for a in operands(instruction)))
+            if instruction[0] == "input" and instruction[1] < 2:
+                reads[k] = {instruction[2] // 2}
+            assert all(a < k for a in operands(instruction))
+        lanes = [Counter() for _ in range(4)]
+        for bundle in ordered.bundles:
+            members = sorted(set(bundle))
+            assert members == list(range(members[0], members[-1] + 1))
+            assert len({ordered.instructions[v][0] for v in bundle}) == 1
+            for lane, v in enumerate(bundle):
+                lanes[lane].update(reads[v] if len(reads[v]) == 1 else ())
+        assert [sorted(limb) for limb in lanes] == [[0], [1], [2], [3]]
+
+
+def test_one_instruction_for_all_legs():
+    plain = gb.compile(gb.forward_dynamics, gb.robots.load("mini_cheetah")).tape
+    tape = side_by_side(plain, 4)
+    assert computed(plain) - spared(tape) < 0.4 * computed(plain)
+    code = lower(tape, "float64", 1, 4)
+    assert code.count("@llvm.fma.v4f64(") > 2 * code.count("@llvm.fma.f64(")
+
+
+def test_what_has_no_equal_limbs_stays_as_it_is():
+    arm = gb.compile(gb.forward_dynamics, gb.robots.load("arm7")).tape
+    assert side_by_side(arm, 4) == arm
+    tape = optimize(gc.trace(lambda x: np.stack([x[0] * 2.0, x[1] * 2.0]), [2]))
+    assert evaluate(side_by_side(tape, 4), [1.0, 2.0])[0].tolist() == [2.0, 4.0]
+
+
+def test_sums_over_limbs_are_no_bundles():
+    """What depends on one another is not computed at once."""
+    tape = optimize(gc.trace(lambda x: np.stack([np.prod(x[:4]), np.prod(x[4:])]), [8]))
+    x = np.arange(1.0, 9.0)
+    assert evaluate(side_by_side(tape, 4), x)[0].tolist() == [24.0, 1680.0]
+
+
+def in_two_legs(q, v):
+    """Two legs with a rare case that is computed otherwise, by values of the line around."""
+    knee = [
+        np.cos(q[i]) * v[i] + 0.3 * v[i] * v[i] - np.sin(q[i]) / (2.0 + v[i] * v[i]) for i in (0, 1)
+    ]
+    hip = [
+        knee[i] * knee[i] + q[2 + i] * (knee[i] - 0.5) / (3.0 + q[2 + i] * q[2 + i]) for i in (0, 1)
+    ]
+    usual = np.stack([knee[0] * hip[0], knee[1] * hip[1], hip[0], hip[1]])
+
+    def rarely():
+        bent = [np.sin(knee[i]) * hip[i] + v[i] * np.sqrt(1.0 + hip[i] * hip[i]) for i in (0, 1)]
+        return np.stack([bent[0] * knee[0], bent[1] * knee[1], bent[0], bent[1]])
+
+    return gc.otherwise(hip[0] + hip[1] > 0.0, usual, rarely, keep=np.stack(knee + hip))
+
+
+def test_branches_read_bundles_and_have_their_own():
+    tape = side_by_side(optimize(gc.trace(in_two_legs, [4, 2])), 4)
+    assert tape.bundles and tape.branches[0].step.bundles
+    rng = np.random.default_rng(3)
+    Q, V = rng.normal(size=(200, 4)), rng.normal(size=(200, 2))
+    one, many = (gc.compile_function(in_two_legs, [4, 2], lanes=n) for n in (1, 8))
+    found = np.stack([one(q, v) for q, v in zip(Q, V)])
+    np.testing.assert_array_equal(found, many(Q, V))
+    want = np.stack([in_two_legs(q, v) for q, v in zip(Q, V)])
+    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+
+
+def test_in_a_loop():
+    step = star(4)
+
+    def fn(q, v, base):
+        return gc.iterate(lambda x, v, base: 0.3 * step(x, v, base)[:8], q, v, base, count=5)
+
+    rng = np.random.default_rng(4)
+    arguments = [rng.normal(size=(40, n)) for n in (8, 8, 4)]
+    one, many = (gc.compile_function(fn, [8, 8, 4], lanes=n) for n in (1, 8))
+    assert side_by_side(one.tape, 4).loops[0].step.bundles
+    np.testing.assert_array_equal(np.stack([one(*x) for x in zip(*arguments)]), many(*arguments))
+
+
+OPERATIONS = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: b * a, lambda a, b: a * b - a,
+    lambda a, b: a / (2.0 + b * b), lambda a, b: np.sin(a) * b, lambda a, b: np.cos(b),
+    lambda a, b: np.sqrt(1.0 + a * a), np.arctan2, lambda a, b: -a,
+    lambda a, b: np.where(a > b, a, b * 0.5), lambda a, b: np.abs(a) * 0.25,
+    np.maximum, lambda a, b: np.arcsin(np.sin(a) * 0.9), lambda a, b: np.sign(a) * b,
+]  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(2, 6),
+    st.lists(st.tuples(st.integers(0, len(OPERATIONS) - 1), st.integers(0, 99), st.integers(0, 99)),
+             min_size=6, max_size=25),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=3),
+)  # fmt: skip
+def test_any_limbs(limbs, formulas, odd):
+    """Random formulas, the same for all limbs but for some that differ."""
+
+    def fn(x, trunk):
+        returned = []
+        for limb in range(limbs):
+            values = [x[3 * limb], x[3 * limb + 1], x[3 * limb + 2], trunk[0], trunk[1]]
+            values.append(trunk[0] * (0.1 * limb) + trunk[1])
+            for k, (op, a, b) in enumerate(formulas):
+                if (limb, k) in odd:
+                    op = (op + 1) % len(OPERATIONS)
+                values.append(OPERATIONS[op](values[a % len(values)], values[b % len(values)]))
+            returned += values[-3:]
+        return np.stack([*returned, sum(returned[::3])])
+
+    rng = np.random.default_rng(0)
+    X, T = rng.normal(size=(12, 3 * limbs)), rng.normal(size=(12, 2))
+    one, many = (gc.compile_function(fn, [3 * limbs, 2], lanes=n) for n in (1, 8))
+    np.testing.assert_array_equal(np.stack([one(*x) for x in zip(X, T)]), many(X, T))
