@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import grubler.compiler as gc
 from grubler.joints import Free, Revolute
 from grubler.linalg import LDL
 from grubler.spatial import Transform, cross_force, cross_motion, spatial_inertia
@@ -63,3 +64,47 @@ def quadruped(legs=4, links=3):
         return np.concatenate(qdd)
 
     return forward_dynamics, nq, nv
+
+
+def star(limbs, mirrored=True, order=None):
+    """A trunk that `limbs` limbs of two joints hang on: upwards, at the trunk, and down again."""
+    order = range(limbs) if order is None else order
+
+    def fn(q, v, base):
+        signs = [(-1.0) ** i if mirrored else 1.0 + 0.1 * i for i in range(limbs)]
+        total, up = base[0] * base[1], []
+        for i in order:
+            a, b = q[2 * i], q[2 * i + 1]
+            s, c = np.sin(a), np.cos(a)
+            reach = base[2] + signs[i] * 0.3 * base[3]
+            inner = 1.5 + c * (b * b + 0.25) + v[2 * i] * reach
+            drive = s * v[2 * i + 1] - signs[i] * 0.7 * inner
+            outer = np.sqrt(inner * inner + 2.0) / (3.0 + drive * drive)
+            total = total + outer * (0.5 + c)
+            up.append((i, inner, drive, outer, s, c))
+        trunk = base[3] / (4.0 + total * total)
+        down = {}
+        for i, inner, drive, outer, s, c in up:
+            first = trunk * inner - drive * (s + outer)
+            second = first * c - outer * (trunk + drive) + signs[i] * 0.11 * inner
+            down[i] = [first, second * first - s * drive]
+        return np.stack([x for i in range(limbs) for x in down[i]] + [trunk])
+
+    return fn
+
+
+def in_two_legs(q, v):
+    """Two legs with a rare case that is computed otherwise, by values of the line around."""
+    knee = [
+        np.cos(q[i]) * v[i] + 0.3 * v[i] * v[i] - np.sin(q[i]) / (2.0 + v[i] * v[i]) for i in (0, 1)
+    ]
+    hip = [
+        knee[i] * knee[i] + q[2 + i] * (knee[i] - 0.5) / (3.0 + q[2 + i] * q[2 + i]) for i in (0, 1)
+    ]
+    usual = np.stack([knee[0] * hip[0], knee[1] * hip[1], hip[0], hip[1]])
+
+    def rarely():
+        bent = [np.sin(knee[i]) * hip[i] + v[i] * np.sqrt(1.0 + hip[i] * hip[i]) for i in (0, 1)]
+        return np.stack([bent[0] * knee[0], bent[1] * knee[1], bent[0], bent[1]])
+
+    return gc.otherwise(hip[0] + hip[1] > 0.0, usual, rarely, keep=np.stack(knee + hip))

@@ -10,6 +10,8 @@ import pytest
 import grubler.compiler as gc
 from grubler.errors import InputError
 
+from .by_hand import in_two_legs, star
+
 CC = shutil.which("gcc") or shutil.which("cc")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
 
@@ -101,6 +103,24 @@ def test_exported_dynamics(tmp_path, dynamics):
     np.testing.assert_allclose(call(function, compiled, x)[0], fn(*x), rtol=1e-9)
     text = (tmp_path / "out" / "fd.h").read_text()
     assert "const double *q" in text and 'extern "C"' in text
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("limbs", [0, 2, 3, 4, 6])
+def test_equal_limbs_in_vectors(tmp_path, limbs, dtype):
+    fn, shapes = (star(limbs), [2 * limbs, 2 * limbs, 4]) if limbs else (in_two_legs, [4, 2])
+    compiled = gc.compile_function(fn, shapes, dtype=dtype)
+    files = gc.export(compiled, tmp_path, vectors=True, name="fn")
+    assert "vector_size" in files[0].read_text()
+    assert "vector_size" not in gc.export(compiled, tmp_path / "plain")[0].read_text()
+    function = linked(files, tmp_path).fn
+    rng = np.random.default_rng(0)
+    for _ in range(24):
+        x = [rng.normal(size=n).astype(dtype) for n in shapes]
+        rtol = 1e-12 if dtype == "float64" else 1e-4
+        (got,) = call(function, compiled, x)
+        np.testing.assert_allclose(got, compiled(*x), rtol=rtol, atol=rtol)
 
 
 @needs_cc

@@ -15,32 +15,7 @@ from grubler.compiler.passes import optimize
 from grubler.compiler.schedule import spread
 from grubler.compiler.tape import evaluate, operands
 
-
-def star(limbs, mirrored=True, order=None):
-    """A trunk that `limbs` limbs of two joints hang on: upwards, at the trunk, and down again."""
-    order = range(limbs) if order is None else order
-
-    def fn(q, v, base):
-        signs = [(-1.0) ** i if mirrored else 1.0 + 0.1 * i for i in range(limbs)]
-        total, up = base[0] * base[1], []
-        for i in order:
-            a, b = q[2 * i], q[2 * i + 1]
-            s, c = np.sin(a), np.cos(a)
-            reach = base[2] + signs[i] * 0.3 * base[3]
-            inner = 1.5 + c * (b * b + 0.25) + v[2 * i] * reach
-            drive = s * v[2 * i + 1] - signs[i] * 0.7 * inner
-            outer = np.sqrt(inner * inner + 2.0) / (3.0 + drive * drive)
-            total = total + outer * (0.5 + c)
-            up.append((i, inner, drive, outer, s, c))
-        trunk = base[3] / (4.0 + total * total)
-        down = {}
-        for i, inner, drive, outer, s, c in up:
-            first = trunk * inner - drive * (s + outer)
-            second = first * c - outer * (trunk + drive) + signs[i] * 0.11 * inner
-            down[i] = [first, second * first - s * drive]
-        return np.stack([x for i in range(limbs) for x in down[i]] + [trunk])
-
-    return fn
+from .by_hand import in_two_legs, star
 
 
 def bundled(fn, shapes, width=4):
@@ -114,23 +89,6 @@ def test_sums_over_limbs_are_no_bundles():
     tape = optimize(gc.trace(lambda x: np.stack([np.prod(x[:4]), np.prod(x[4:])]), [8]))
     x = np.arange(1.0, 9.0)
     assert evaluate(side_by_side(tape, 4), x)[0].tolist() == [24.0, 1680.0]
-
-
-def in_two_legs(q, v):
-    """Two legs with a rare case that is computed otherwise, by values of the line around."""
-    knee = [
-        np.cos(q[i]) * v[i] + 0.3 * v[i] * v[i] - np.sin(q[i]) / (2.0 + v[i] * v[i]) for i in (0, 1)
-    ]
-    hip = [
-        knee[i] * knee[i] + q[2 + i] * (knee[i] - 0.5) / (3.0 + q[2 + i] * q[2 + i]) for i in (0, 1)
-    ]
-    usual = np.stack([knee[0] * hip[0], knee[1] * hip[1], hip[0], hip[1]])
-
-    def rarely():
-        bent = [np.sin(knee[i]) * hip[i] + v[i] * np.sqrt(1.0 + hip[i] * hip[i]) for i in (0, 1)]
-        return np.stack([bent[0] * knee[0], bent[1] * knee[1], bent[0], bent[1]])
-
-    return gc.otherwise(hip[0] + hip[1] > 0.0, usual, rarely, keep=np.stack(knee + hip))
 
 
 def test_branches_read_bundles_and_have_their_own():

@@ -1,4 +1,7 @@
-"""A tape as plain C99: one function and a header, depending on math.h alone."""
+"""A tape as plain C99: one function and a header, depending on math.h alone.
+
+With bundles (limbs.py) it is C99 with the vector types of GCC and Clang.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ _FUSED = {
     "fnma": "{2} - {0}*{1}",
     "fnms": "-({0}*{1}) - {2}",
 }
+_BUNDLED = {"add", "sub", "mul", "div", "neg", *_FUSED}  # operators of vectors; of others each lane
 _CONDITIONS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 _MATH = (
     "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "expm1", "log1p",
@@ -45,6 +49,7 @@ class _Printer:
         self.type = _TYPE[dtype]
         self.suffix = "f" if dtype == "float32" else ""
         self.lines: list[str] = []
+        self.lanes: set[int] = set()  # numbers of lanes that vectors have
         self._prefixes = 0
 
     def number(self, value: float) -> str:
@@ -60,9 +65,20 @@ class _Printer:
         self._prefixes += 1
         prefix = "s" if self._prefixes == 1 else f"s{self._prefixes}_"
         names: list = []
+        bundles = {
+            min(bundle): bundle
+            for bundle in tape.bundles
+            if tape.instructions[bundle[0]][0] in _BUNDLED
+        }
+        known = {}  # the name of a bundle's vector
         for k, instruction in enumerate(tape.instructions):
             op = instruction[0]
-            if op == "const":
+            if k < len(names):
+                continue  # with its bundle
+            if k in bundles:
+                name = known[bundles[k]] = f"{prefix}{k}"
+                names += self.bundle(tape, bundles[k], name, names, known, indent)
+            elif op == "const":
                 names.append(self.number(instruction[1]))
             elif op == "input":
                 names.append(read(instruction[1], instruction[2]))
@@ -79,6 +95,19 @@ class _Printer:
                 self.lines.append(f"{indent}const {self.type} {prefix}{k} = {text};")
                 names.append(f"{prefix}{k}")
         return [[names[v] for v in values] for values in tape.results]
+
+    def bundle(self, tape: Tape, bundle, name: str, names, known, indent: str) -> list[str]:
+        """One operation on vectors; the names of its elements."""
+        op, lanes = tape.instructions[bundle[0]][0], len(bundle)
+        kind = f"grubler_{lanes}"
+        self.lanes.add(lanes)
+        reads = zip(*(tape.instructions[v][1:] for v in bundle))
+        vectors = [
+            known.get(group) or f"({kind}){{{', '.join(names[v] for v in group)}}}"
+            for group in reads
+        ]
+        self.lines.append(f"{indent}const {kind} {name} = {self.expression(op, vectors)};")
+        return [f"{name}[{bundle.index(v)}]" for v in sorted(set(bundle))]
 
     def expression(self, op: str, names: list[str]) -> str:
         if op in _INFIX:
@@ -156,6 +185,12 @@ class _Printer:
         self.lines.append(f"{inner}if (!({beyond}) || {name}_k == {loop.count}L) break;")
 
 
+def _vector_type(lanes: int, dtype: str) -> str:
+    """Vectors of as many bytes as a power of two: that of three numbers has four."""
+    size = (4 if dtype == "float32" else 8) << (lanes - 1).bit_length()
+    return f"typedef {_TYPE[dtype]} grubler_{lanes} __attribute__((vector_size({size})));"
+
+
 def _prototype(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str) -> str:
     kind = _TYPE[dtype]
     parameters = [f"const {kind} *restrict {c_name(a.name)}" for a in tape.inputs]
@@ -199,7 +234,7 @@ def header(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str, note: 
 
 
 def source(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str) -> str:
-    """The C99 source of the function."""
+    """The C99 source of the function; of a tape with bundles, for GCC and Clang."""
     printer = _Printer(dtype)
     pointers = [c_name(a.name) for a in tape.inputs]
     values = printer.tape(tape, lambda a, e: f"{pointers[a]}[{e}]", "  ")
@@ -210,6 +245,7 @@ def source(name: str, tape: Tape, outputs: tuple[Array, ...], dtype: str) -> str
     return "\n".join(
         [
             f'#include "{name}.h"', "#include <math.h>", "",
+            *[_vector_type(lanes, dtype) for lanes in sorted(printer.lanes)],
             _HELPERS.replace("TYPE", _TYPE[dtype]),
             _prototype(name, tape, outputs, dtype) + " {",
             *unused,

@@ -33,8 +33,9 @@ class Emitter:
         self.library: set[str] = set()
         self.label = "entry"
         self.early = False  # whether branches are taken as soon as they can be
-        self._names = itertools.count(1)  # shared with `widened`
-        self._labels = self._block_at = 0
+        self._labels = 0
+        self._names = itertools.count(1)  # these are shared with `widened`
+        self._in_block = [0]
 
     def widened(self, lanes: int) -> Emitter:
         """An emitter into the same lines, of vectors of another number of lanes."""
@@ -54,6 +55,7 @@ class Emitter:
     def define(self, text: str) -> str:
         name = self.name()
         self.lines.append(f"  {name} = {text}")
+        self._in_block[0] += 1
         return name
 
     def new_label(self, stem: str) -> str:
@@ -62,11 +64,11 @@ class Emitter:
 
     def start_block(self, label: str) -> None:
         self.lines.append(f"{label}:")
-        self.label, self._block_at = label, len(self.lines)
+        self.label, self._in_block[0] = label, 0
 
     def cut(self) -> None:
         """Begin a new basic block where the current one has grown long."""
-        if len(self.lines) - self._block_at >= self.block:
+        if self._in_block[0] >= self.block:
             label = self.new_label("b")
             self.line(f"br label %{label}")
             self.start_block(label)

@@ -21,6 +21,7 @@ def export(
     language: str = "c",
     target: str = "cpu",
     name: str | None = None,
+    vectors: bool = False,
     triple: str | None = None,
     cpu_name: str = "",
     features: str = "",
@@ -28,7 +29,8 @@ def export(
 ) -> list[Path]:
     """Write a compiled function as files and return their paths.
 
-    `language="c"`: C99 source and header, depending on the C library alone. `language="object"`:
+    `language="c"`: C99 source and header, depending on the C library alone; with `vectors`, equal
+    limbs side by side in the vector types of GCC and Clang. `language="object"`:
     an object file and the same header, for this processor, or for another one named as LLVM does
     (`triple="aarch64-linux-gnu", cpu_name="cortex-a72"`). The function takes one state:
     pointers to the arguments, then to the outputs.
@@ -62,6 +64,8 @@ def export(
     header.write_text(c_code.header(name, tape, outputs, dtype, note))
     if language == "c":
         source = folder / f"{name}.c"
+        if vectors:
+            tape, _ = arranged(tape, dtype, 1)
         source.write_text(c_code.source(name, tape, outputs, dtype))
         return [source, header]
     target = None

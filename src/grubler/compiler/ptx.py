@@ -51,18 +51,18 @@ class _GpuLine(_Line):
             self.e.cut()
             self.names.append(self._instruction(instruction))
             for output, element in places.get(k, ()):
-                self.write(self._value(k), output, element)
+                self.write(self.value(k), output, element)
         return []
 
-    def _value(self, k: int) -> str:
+    def value(self, k: int) -> str:
         instruction = self.tape.instructions[k]
         if instruction[0] == "const":  # where it is used: there it is an operand
             return self.e.number(instruction[1])
-        return super()._value(k)
+        return super().value(k)
 
     def _move(self, action: str, value: int, slot: int) -> None:
         if action == "store":
-            self.kernel.store(self.first + slot, self._value(value))
+            self.kernel.store(self.first + slot, self.value(value))
         elif action == "reload":
             self.names[value] = self.kernel.reload(self.first + slot)
             self.masks.pop(value, None)
@@ -83,7 +83,7 @@ class _GpuLine(_Line):
         now = first + plan.slots
         following = now + n
         for k, a in enumerate(start[:n]):
-            kernel.store(now + k, self._value(a))
+            kernel.store(now + k, self.value(a))
         sizes = [array.size for array in loop.step.inputs]
 
         def read(argument: int, element: int) -> str:
@@ -91,7 +91,7 @@ class _GpuLine(_Line):
                 return kernel.reload(now + element)
             value = start[sum(sizes[:argument]) + element]
             instruction = self.tape.instructions[value]
-            return self.read(*instruction[1:]) if instruction[0] == "input" else self._value(value)
+            return self.read(*instruction[1:]) if instruction[0] == "input" else self.value(value)
 
         def write(value: str, output: int, element: int) -> None:
             kernel.store(following + element, value)
