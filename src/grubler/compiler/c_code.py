@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .tape import Array, Branch, Loop, Tape
+from .tape import Array, Branch, Bundle, Loop, Tape, holds, members, read_by
 
 _TYPE = {"float64": "double", "float32": "float"}
 _INFIX = {
@@ -65,19 +65,21 @@ class _Printer:
         self._prefixes += 1
         prefix = "s" if self._prefixes == 1 else f"s{self._prefixes}_"
         names: list = []
-        bundles = {
-            min(bundle): bundle
+        rows = {
+            min(members(bundle)): bundle
             for bundle in tape.bundles
-            if tape.instructions[bundle[0]][0] in _BUNDLED
+            if tape.instructions[members(bundle)[0]][0] in _BUNDLED
         }
-        known = {}  # the name of a bundle's vector
+        vectors = {}  # of a value: its bundle, and the name of that
         for k, instruction in enumerate(tape.instructions):
             op = instruction[0]
             if k < len(names):
                 continue  # with its bundle
-            if k in bundles:
-                name = known[bundles[k]] = f"{prefix}{k}"
-                names += self.bundle(tape, bundles[k], name, names, known, indent)
+            if k in rows:
+                found = self.bundle(tape.instructions, rows[k], names, vectors)
+                self.lines.append(f"{indent}const {found[0]} {prefix}{k} = {found[1]};")
+                vectors.update(dict.fromkeys(rows[k], (rows[k], f"{prefix}{k}")))
+                names += [f"{prefix}{k}[{rows[k].index(v)}]" for v in sorted(members(rows[k]))]
             elif op == "const":
                 names.append(self.number(instruction[1]))
             elif op == "input":
@@ -96,18 +98,18 @@ class _Printer:
                 names.append(f"{prefix}{k}")
         return [[names[v] for v in values] for values in tape.results]
 
-    def bundle(self, tape: Tape, bundle, name: str, names, known, indent: str) -> list[str]:
-        """One operation on vectors; the names of its elements."""
-        op, lanes = tape.instructions[bundle[0]][0], len(bundle)
-        kind = f"grubler_{lanes}"
-        self.lanes.add(lanes)
-        reads = zip(*(tape.instructions[v][1:] for v in bundle))
-        vectors = [
-            known.get(group) or f"({kind}){{{', '.join(names[v] for v in group)}}}"
-            for group in reads
-        ]
-        self.lines.append(f"{indent}const {kind} {name} = {self.expression(op, vectors)};")
-        return [f"{name}[{bundle.index(v)}]" for v in sorted(set(bundle))]
+    def bundle(self, instructions, bundle: Bundle, names, vectors) -> tuple[str, str]:
+        """One operation on vectors: its type and itself."""
+        kind = f"grubler_{len(bundle)}"
+        self.lanes.add(len(bundle))
+        found = []
+        for group in read_by(instructions, bundle):
+            held, name = vectors.get(members(group)[0], ((), ""))
+            if not holds(held, group):
+                values = ["1" if v is None else names[v] for v in group]
+                name = f"({kind}){{{', '.join(values)}}}"
+            found.append(name)
+        return kind, self.expression(instructions[members(bundle)[0]][0], found)
 
     def expression(self, op: str, names: list[str]) -> str:
         if op in _INFIX:

@@ -81,8 +81,6 @@ class Emitter:
 
     def numbers(self, values: list[float]) -> str:
         """A vector of constants."""
-        if len(set(values)) == 1:
-            return self.number(values[0])
         listed = ", ".join(f"{self.scalar} {literal(value, self.dtype)}" for value in values)
         return f"<{listed}>"
 
@@ -92,10 +90,12 @@ class Emitter:
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         return self.define(f"shufflevector {self.type} {one}, {self.type} poison, {zeros}")
 
-    def together(self, values: list[str]) -> str:
-        """A vector of numbers."""
+    def together(self, values: list[str | None]) -> str:
+        """A vector of numbers, anything where there is none."""
         vector = "poison"
         for lane, value in enumerate(values):
+            if value is None:
+                continue
             listed = f"{self.type} {vector}, {self.scalar} {value}, i64 {lane}"
             vector = self.define(f"insertelement {listed}")
         return vector

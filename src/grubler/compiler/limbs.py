@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from .schedule import in_order, with_short_lives
-from .tape import Instruction, Tape, operands
+from .tape import Bundle, Instruction, Tape, members, operands, read_by
 
 LIMBS = 8  # at most
 WORTH = 1 / 8  # of all instructions: vectors are not put together and taken apart for less
@@ -43,15 +43,15 @@ def side_by_side(tape: Tape, width: int) -> Tape:
     found.apart()
     found.upwards()
     found.shared()
-    bundles = [part for bundle in found.made for part in _parts(bundle, width)
-               if tape.instructions[part[0]][0] in BUNDLED and len(set(part)) > 1]  # fmt: skip
-    if sum(len(set(bundle)) - 1 for bundle in bundles) < WORTH * len(tape):
+    bundles = [part for bundle in found.made for part in _parts(bundle, width)]
+    bundles = [bundle for bundle in bundles if found.is_computed(bundle)]
+    if sum(len(members(bundle)) - 1 for bundle in bundles) < WORTH * len(tape):
         return tape
     bundled = replace(tape, instructions=found.instructions, bundles=tuple(bundles))
     return with_short_lives(in_order(bundled, _in_rows(bundled)))
 
 
-def _parts(bundle: tuple[int, ...], width: int) -> list[tuple[int, ...]]:
+def _parts(bundle: Bundle, width: int) -> list[Bundle]:
     """A bundle in vectors: of six limbs three and three."""
     count = -(-len(bundle) // width)
     cuts = [len(bundle) * part // count for part in range(count + 1)]
@@ -94,13 +94,14 @@ class _Bundles:
     def __init__(self, instructions: list[Instruction]):
         self.instructions = list(instructions)
         self.shape, self.height = _shapes(instructions), _heights(instructions)
-        self.made: list[tuple[int, ...]] = []
+        self.made: list[Bundle] = []
         self.place: dict[int, tuple[int, int, int]] = {}  # of a value: its bundle, lane, and lanes
 
     def apart(self) -> None:
         """Bundles of what formulas of equal shape consist of.
 
-        As many limbs are equal as there are values of a shape, for most values.
+        As many limbs are equal as there are values of a shape. Of three legs in the air and one on
+        the ground the beginnings are the same, so the largest number goes first.
         """
         alike = defaultdict(list)
         for k, instruction in enumerate(self.instructions):
@@ -111,25 +112,25 @@ class _Bundles:
         for seed in seeds:
             spared[len(seed)] += len(seed) - 1
         seeds = [seed for seed in seeds if spared[len(seed)] >= WORTH * len(self.instructions)]
-        seeds.sort(key=lambda seed: (-spared[len(seed)], -self.height[seed[0]]))
+        seeds.sort(key=lambda seed: (-len(seed), -self.height[seed[0]]))
         seen: set[tuple[int, ...]] = set()
         for seed in seeds:
             groups, lanes = self._taken_apart(seed, seen)
             for group in sorted(groups, key=lambda group: self.height[group[0]]):
                 if lanes and self.place.keys().isdisjoint(group):
-                    self.make(tuple(group[lane] for lane in lanes))
+                    self.make(tuple(None if lane is None else group[lane] for lane in lanes))
 
-    def _taken_apart(self, seed: tuple[int, ...], seen: set) -> tuple[list, list[int]]:
-        """Groups of values in the same places of some formulas, and the order in which they stand
-        in lanes: that of the bundles found below, or else of the elements of the arguments."""
+    def _taken_apart(self, seed: tuple[int, ...], seen: set) -> tuple[list, list]:
+        """Groups of values in the same places of some formulas, and which of them stands in each
+        lane: as in the bundles found below, or else by the elements of the arguments."""
         groups, lanes, first = [], [], [()] * len(seed)
         stack = [seed]
         while stack:
             group = stack.pop()
             if group[0] in self.place and len(set(group)) == len(group):
                 bundle = self.made[self.place[group[0]][0]]
-                if not lanes and set(bundle) == set(group):
-                    lanes = [group.index(v) for v in bundle]
+                if not lanes and set(bundle) >= set(group):
+                    lanes = [group.index(v) if v in group else None for v in bundle]
             if group in seen or len(set(group)) < len(group):
                 continue
             seen.add(group)
@@ -147,20 +148,26 @@ class _Bundles:
             lanes = sorted(range(len(seed)), key=first.__getitem__)
         return groups, lanes
 
-    def make(self, bundle: tuple[int, ...]) -> None:
+    def make(self, bundle: Bundle) -> None:
         for lane, v in enumerate(bundle):
-            self.place.setdefault(v, (len(self.made), lane, len(bundle)))
+            if v is not None:
+                self.place.setdefault(v, (len(self.made), lane, len(bundle)))
         self.made.append(bundle)
-        if self.instructions[bundle[0]][0] in _EXCHANGEABLE:
-            for v in bundle[1:]:
-                self._arrange(v, like=bundle[0])
+        first, *rest = members(bundle)
+        if self.instructions[first][0] in _EXCHANGEABLE:
+            for v in rest:
+                self._arrange(v, like=first)
+
+    def is_computed(self, bundle: Bundle) -> bool:
+        """Whether a bundle is computed, and of more than one value."""
+        values = members(bundle)
+        return len(values) > 1 and self.instructions[values[0]][0] in BUNDLED
 
     def _arrange(self, v: int, like: int) -> None:
         op, a, b, *rest = self.instructions[v]
         c, d = self.instructions[like][1:3]
-        if self._likeness(a, d) + self._likeness(b, c) > self._likeness(a, c) + self._likeness(
-            b, d
-        ):
+        straight = self._likeness(a, c) + self._likeness(b, d)
+        if self._likeness(a, d) + self._likeness(b, c) > straight:
             self.instructions[v] = (op, b, a, *rest)
 
     def _likeness(self, a: int, b: int) -> int:
@@ -177,12 +184,13 @@ class _Bundles:
             if self.instructions[k][0] in BUNDLED:
                 levels[height].append(k)
         for level in sorted(levels):
-            for exact in (True, False):
-                self._join([k for k in levels[level] if k not in self.place], exact)
+            for exact, whole in ((True, True), (False, True), (True, False), (False, False)):
+                self._join([k for k in levels[level] if k not in self.place], exact, whole)
 
-    def _join(self, values: list[int], exact: bool) -> None:
-        """Of what is no part of a bundle, values read must be the same (`exact`) or of one shape;
-        constants are paired by size, which mirrored limbs have in common."""
+    def _join(self, values: list[int], exact: bool, whole: bool) -> None:
+        """Bundles of some values, of all limbs (`whole`) or of several. Of what is no part of a
+        bundle, values read must be the same (`exact`) or of one shape; constants are paired by
+        size, which mirrored limbs have in common."""
         alike = defaultdict(lambda: defaultdict(list))
         for k in values:
             op, *reads = self.instructions[k]
@@ -193,11 +201,12 @@ class _Bundles:
             sizes = [abs(self.instructions[a][1]) for a in reads if self._constant(a)]
             parts = _exchanged(op, [self._part(a, exact) for a in reads], lambda part: part)
             alike[op, of, *parts][lane].append((sizes, k))
-        for (_, of, *_), members in alike.items():
-            if len(members) == of:
-                columns = [[k for _, k in sorted(members[lane])] for lane in range(of)]
-                for bundle in zip(*columns):
-                    self.make(bundle)
+        for (_, of, *_), limbs in alike.items():
+            if len(limbs) == of or (len(limbs) > 1 and not whole):
+                columns = {lane: [k for _, k in sorted(limbs[lane])] for lane in limbs}
+                for row in zip(*columns.values()):
+                    values = dict(zip(columns, row))
+                    self.make(tuple(values.get(lane) for lane in range(of)))
 
     def _part(self, a: int, exact: bool) -> tuple:
         if a in self.place:
@@ -212,17 +221,16 @@ class _Bundles:
     def shared(self) -> None:
         """Bundles of what bundles read: equal formulas, of which limbs may share some."""
         for bundle in self.made:  # which grows meanwhile
-            reads = zip(*(operands(self.instructions[v]) for v in bundle))
-            for group in reads:
-                alike = len({self.shape[v] for v in group}) == 1 < len(set(group))
-                if (alike and self.instructions[group[0]][0] in BUNDLED
-                        and self.place.keys().isdisjoint(group)):  # fmt: skip
+            for group in read_by(self.instructions, bundle):
+                values = members(group)
+                alike = len({self.shape[v] for v in values}) == 1
+                if alike and self.is_computed(group) and self.place.keys().isdisjoint(values):
                     self.make(group)
 
 
 def _in_rows(tape: Tape) -> list[int]:
     """An order in which the values of a bundle follow each other: depth first from the results."""
-    rows = {v: tuple(dict.fromkeys(bundle)) for bundle in tape.bundles for v in bundle}
+    rows = {v: row for row in map(members, tape.bundles) for v in row}
     order: dict[int, None] = {}
     for root in (value for values in tape.results for value in values):
         stack = [root]

@@ -17,7 +17,7 @@ from functools import partial
 from . import elementary
 from .control import Early, emit_branch, emit_loop
 from .emitter import BLOCK, Emitter
-from .tape import Tape, early_branch
+from .tape import Tape, early_branch, members
 from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
@@ -68,7 +68,7 @@ class _Line:
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
             self.names.append(self._computed(k, instruction))
-            if k in self.kept and k not in self.vectors.place:
+            if k in self.kept and k not in self.vectors.of:
                 self.e.store(self.value(k), *self.kept[k])
             for output, element in places.get(k, ()):  # at once: the register is free again
                 self.write(self.value(k), output, element)
@@ -90,7 +90,7 @@ class _Line:
         """The name of a value; a comparison becomes a number, and a value of a bundle is taken out
         of it, only where one is asked for."""
         if self.names[k] is None:
-            if k in self.vectors.place:
+            if k in self.vectors.of:
                 self.names[k] = self.vectors.element(k)
             else:
                 one, zero = self.e.number(1.0), self.e.number(0.0)
@@ -105,13 +105,14 @@ class _Line:
 
     def _computed(self, k: int, instruction):
         """The name of a value, if it has one by itself."""
-        if k not in self.vectors.place:
+        if k not in self.vectors.of:
             return self._instruction(instruction)
         if k in self.vectors.starting:
             bundle = self.vectors.starting[k]
             vector = self.vectors.compute(bundle)
-            if bundle[0] in self.kept:
-                self.vectors.emitter(len(bundle)).store_to(vector, *self.kept[bundle[0]])
+            if k in self.kept:
+                memory, _ = self.kept[k]
+                self.vectors.emitter(len(bundle)).store_to(vector, memory, 0)
         return None
 
     def _instruction(self, instruction):
@@ -179,9 +180,9 @@ class _Line:
         for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
             for k in rest[self.tape.branches[branch].size :]:
                 if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
-                    bundle = self.vectors.place.get(k, ((k,), 0))[0]
+                    bundle = self.vectors.of.get(k, (k,))
                     memory = self.e.memory(len(bundle))
-                    self.kept.update({v: (memory, lane) for lane, v in enumerate(bundle)})
+                    self.kept.update({v: (memory, bundle.index(v)) for v in members(bundle)})
 
     def find_angles(self, known: dict) -> None:
         """Read sine and cosine from memory where the line around has them waiting there."""
@@ -279,8 +280,8 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
 def _angles(line: _Line) -> list[int]:
     """The values that a line takes sine or cosine of, those of bundles in a row."""
     instructions = line.tape.instructions
-    bundles = [b for b in line.tape.bundles if instructions[b[0]][0] in ("sin", "cos")]
-    bundles.sort(key=len, reverse=True)
+    rows = [members(bundle) for bundle in sorted(line.tape.bundles, key=len, reverse=True)]
+    bundles = [row for row in rows if instructions[row[0]][0] in ("sin", "cos")]
     together = [instructions[k][1] for bundle in bundles for k in bundle]
     return list(dict.fromkeys(together + sorted(line.sines | line.cosines)))
 

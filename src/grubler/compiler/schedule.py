@@ -20,7 +20,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-from .tape import Tape, operands, reordered, with_operands
+from .tape import Tape, members, operands, reordered, with_operands
 
 # Candidates looked at, the most recent ones: more than 64 changed nothing on any robot, and an
 # unbounded search would be quadratic.
@@ -70,6 +70,7 @@ def in_order(tape: Tape, order: list[int]) -> Tape:
         for k in order
     ]
     results = tuple(tuple(place[v] for v in values) for values in tape.results)
+    place[None] = None
     bundles = tuple(tuple(place[v] for v in bundle) for bundle in tape.bundles)
     return replace(tape, instructions=instructions, results=results, bundles=bundles)
 
@@ -97,7 +98,7 @@ class _Line:
 
     def __init__(self, tape: Tape):
         instructions = tape.instructions
-        rows = {min(bundle): sorted(set(bundle)) for bundle in tape.bundles}
+        rows = {min(row): sorted(row) for row in map(members, tape.bundles)}
         self.rows: list[list[int]] = []  # instructions of the tape
         row_of: list[int] = []
         while len(row_of) < len(instructions):

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .schedule import latency
-from .tape import Instruction, Tape, operands, reordered, with_operands
+from .tape import Instruction, Tape, members, operands, reordered, with_operands
 
 SMALL = 1850  # instructions, about 27 kB of machine code: the caller needs some of the cache, too
 UNITS = 2  # multiply-adds that begin in a cycle
@@ -55,7 +55,7 @@ def waits(tape: Tape) -> bool:
 def _work(tape: Tape) -> int:
     """Instructions, with those that store results; branches stand aside."""
     computed = sum(instruction[0] not in ("const", "input") for instruction in tape.instructions)
-    computed -= sum(len(set(bundle)) - 1 for bundle in tape.bundles)
+    computed -= sum(len(members(bundle)) - 1 for bundle in tape.bundles)
     inside = sum(_work(loop.step) for loop in tape.loops)
     return computed + inside + sum(array.size for array in tape.outputs)
 

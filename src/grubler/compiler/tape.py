@@ -26,6 +26,7 @@ from ..errors import InputError
 from . import scalar
 
 Instruction = tuple
+Bundle = tuple  # of values, one a lane; in a lane without one nobody asks what is computed
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Tape:
     loops: tuple[Loop, ...] = ()
     branches: tuple[Branch, ...] = ()
     # Values that one instruction on a vector computes (limbs.py), those of each in a row.
-    bundles: tuple[tuple[int, ...], ...] = ()
+    bundles: tuple[Bundle, ...] = ()
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -150,6 +151,24 @@ def with_operands(instruction: Instruction, values) -> Instruction:
     if op == "result":
         return (op, *values, instruction[2])
     return (op, *values)
+
+
+def members(bundle: Bundle) -> list[int]:
+    """The values of a bundle, each once."""
+    return list(dict.fromkeys(v for v in bundle if v is not None))
+
+
+def read_by(instructions: list[Instruction], bundle: Bundle) -> list[Bundle]:
+    """What the instructions of a bundle read, place by place."""
+    reads = [None if v is None else operands(instructions[v]) for v in bundle]
+    count = len(operands(instructions[members(bundle)[0]]))
+    return [tuple(values and values[i] for values in reads) for i in range(count)]
+
+
+def holds(bundle: Bundle, group: Bundle) -> bool:
+    """Whether a bundle has the values of a group, each in its lane."""
+    pairs = zip(bundle, group)
+    return len(bundle) == len(group) and all(v is None or v == held for held, v in pairs)
 
 
 def reordered(instructions: list[Instruction], results, rank=None) -> tuple[list, list]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import elementary
+from .tape import Bundle, holds, members, read_by
 
 
 class Vectors:
@@ -10,25 +11,21 @@ class Vectors:
 
     def __init__(self, line):
         self.line, self.e, self.instructions = line, line.e, line.tape.instructions
-        self.names: dict[tuple[int, ...], str] = {}
+        self.names: dict[Bundle, str] = {}
         self._emitters: dict[int, object] = {}
-        self._sines: dict[tuple[int, ...], tuple[str, str]] = {}
-        self.starting = {min(bundle): bundle for bundle in line.tape.bundles}
-        self.place = {  # the bundle of a value and its lane there
-            v: (bundle, lane)
-            for bundle in line.tape.bundles
-            for lane, v in reversed(list(enumerate(bundle)))
-        }
+        self._sines: dict[Bundle, tuple[str, str]] = {}
+        self.starting = {min(members(bundle)): bundle for bundle in line.tape.bundles}
+        self.of = {v: bundle for bundle in line.tape.bundles for v in members(bundle)}
 
     def emitter(self, lanes: int):
         if lanes not in self._emitters:
             self._emitters[lanes] = self.e.widened(lanes)
         return self._emitters[lanes]
 
-    def compute(self, bundle: tuple[int, ...]) -> str:
+    def compute(self, bundle: Bundle) -> str:
         """Emit one instruction for a bundle; the name of its vector."""
-        e, op = self.emitter(len(bundle)), self.instructions[bundle[0]][0]
-        reads = list(zip(*(self.instructions[v][1:] for v in bundle)))
+        e, op = self.emitter(len(bundle)), self.instructions[members(bundle)[0]][0]
+        reads = read_by(self.instructions, bundle)
         if op in ("sin", "cos"):
             name = self._trigonometric(e, op == "cos", reads[0])
         else:
@@ -38,22 +35,27 @@ class Vectors:
 
     def element(self, k: int) -> str:
         """A value of a bundle by itself."""
-        bundle, lane = self.place[k]
+        bundle = self.of[k]
         vector = f"{self.emitter(len(bundle)).type} {self.names[bundle]}"
-        return self.e.define(f"extractelement {vector}, i64 {lane}")
+        return self.e.define(f"extractelement {vector}, i64 {bundle.index(k)}")
 
-    def vector(self, e, group: tuple[int, ...]) -> str:
+    def vector(self, e, group: Bundle) -> str:
         """A vector of values, put together where they are no bundle."""
-        if all(self.instructions[v][0] == "const" for v in group):
-            return e.numbers([self.instructions[v][1] for v in group])
+        first, *others = members(group)
+        if holds(self.of.get(first, ()), group):
+            return self.names[self.of[first]]
+        if all(self.instructions[v][0] == "const" for v in (first, *others)):
+            # One is as good as any number where nobody asks.
+            return e.numbers([1.0 if v is None else self.instructions[v][1] for v in group])
         if group not in self.names:
-            if len(set(group)) == 1:
-                self.names[group] = e.same(self.line.value(group[0]))
+            if others:
+                values = [None if v is None else self.line.value(v) for v in group]
+                self.names[group] = e.together(values)
             else:
-                self.names[group] = e.together([self.line.value(v) for v in group])
+                self.names[group] = e.same(self.line.value(first))
         return self.names[group]
 
-    def _trigonometric(self, e, cosine: bool, angles: tuple[int, ...]) -> str:
+    def _trigonometric(self, e, cosine: bool, angles: Bundle) -> str:
         memory = [self.line.waiting.get(angle) for angle in angles]
         if None in memory:
             if angles not in self._sines:
