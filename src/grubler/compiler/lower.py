@@ -23,10 +23,10 @@ from .vectors import Vectors
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
 
-# Beyond this many instructions a single state takes branches early. LLVM then leaves what a branch
-# does not need for after the fork, and keeps what that needs: some 5 % more instructions. Code near
-# the size of the instruction cache (`sums.SMALL`) must not grow: Mini Cheetah on four feet, 34 kB,
-# took 65 % longer.
+# Beyond this many values a single state takes branches early. LLVM then leaves what a branch does
+# not need for after the fork, and keeps what that needs: some 5 % more instructions. That is 20 to
+# 30 % less at a humanoid's singular postures, and up to 7 % more at others; on code that fits in
+# the instruction cache, 4 % more at others for little.
 LARGE = 3700
 
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
