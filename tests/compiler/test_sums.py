@@ -50,6 +50,19 @@ def test_a_product_costs_one_instruction_where_a_value_is_added():
     assert len(work(chained(traced(lambda x: x[0] * x[1] + x[2] * x[3], 4)))) == 2
 
 
+def test_constants_of_a_sum_are_one_and_none_where_they_cancel():
+    tape = chained(traced(lambda x: (x[0] + 1.5) + (x[1] * x[2] - 0.5), 3))
+    assert sorted(i[0] for i in work(tape)) == ["add", "fma"]
+    assert evaluate(tape, [1.0, 2.0, 3.0])[0] == 8.0
+    for fn in (lambda x: (x[0] - 1.5) + (1.5 - x[1]), lambda x: (2.0 - x[0]) - (2.0 - x[1])):
+        tape = chained(traced(fn, 2))
+        assert len(work(tape)) == 1
+        assert evaluate(tape, [1.0, 4.0])[0] == fn(np.array([1.0, 4.0]))
+    tape = chained(traced(lambda x: (1.0 - x[0]) + (x[0] * x[0] - 1.0), 1))
+    assert evaluate(tape, [3.0])[0] == 6.0
+    assert not work(traced(lambda x: 1.0 - (1.0 - x), 1))  # as in Rodrigues' formula
+
+
 def test_a_value_that_all_wait_for_is_added_last():
     def fn(x):
         return x[0] * x[1] + x[2] * x[3] + 1.0 / (1.0 / x[4] + x[5])

@@ -1,8 +1,8 @@
 """Passes over a tape: fewer operations, and an order that keeps few values alive.
 
     simplify     constants folded, equal subexpressions merged, signs gathered, where-patterns
-                 joined, one reciprocal instead of several divisions by the same value, one
-                 sine and cosine for angles a constant apart
+                 joined, 1 - (1 - x) is x, one reciprocal instead of several divisions by the same
+                 value, one sine and cosine for angles a constant apart
     chained      (sums.py) sums as chains of multiply-adds, where that pays; otherwise
     fuse         multiply-add as one instruction, where a product is only ever added
     reordered    (tape.py) dead code out
@@ -11,7 +11,8 @@
 What changes rounding: x / c becomes x * (1/c) for a constant c, and x / y becomes x * (1/y) where
 y divides at least two values; both stay within 1.5 ulp of the quotient instead of 0.5. A fused
 multiply-add rounds once instead of twice. The sine of x + c comes from sine and cosine of x where
-both are needed anyway. Sums are reassociated where they are chained, and nowhere else.
+both are needed anyway. Sums are reassociated where they are chained, and else
+only as 1 - (1 - x).
 """
 
 from __future__ import annotations
@@ -213,6 +214,8 @@ def _sub(b: _Builder, x: int, y: int):
         return b.make("neg", b.make("add", positive, y))
     if ("sub", y, x) in b._known:
         return b.make("neg", b._known["sub", y, x])
+    if b._number(x) is not None and b.instructions[y][:2] == ("sub", x):
+        return b.instructions[y][2]
     return None
 
 

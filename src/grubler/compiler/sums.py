@@ -89,8 +89,7 @@ class _Chains:
         place = self.place
         for k, instruction in enumerate(tape.instructions):
             if k in sums:
-                terms = [self._term(tape, *term) for term in sums[k]]
-                place[k] = _chain(terms, self.put, k in patient)
+                place[k] = _chain(self._terms(tape, sums[k]), self.put, k in patient)
             elif k not in inner:
                 values = [place[a] for a in operands(instruction)]
                 place[k] = self.put(*with_operands(instruction, values))
@@ -101,6 +100,16 @@ class _Chains:
         self.known.append(start + latency(instruction[0]))
         self.instructions.append(instruction)
         return len(self.instructions) - 1
+
+    def _terms(self, tape: Tape, listed: list[tuple[int, bool]]) -> list[Term]:
+        """The terms of a sum, its constants as one."""
+        given = [(tape.instructions[value], positive) for value, positive in listed]
+        numbers = [i[1] if positive else -i[1] for i, positive in given if i[0] == "const"]
+        rest = [term for term in listed if tape.instructions[term[0]][0] != "const"]
+        terms = [self._term(tape, *term) for term in rest]
+        if sum(numbers) != 0.0:
+            terms.insert(0, Term(0, True, (self.put("const", sum(numbers)),)))
+        return terms
 
     def _term(self, tape: Tape, value: int, positive: bool) -> Term:
         whole = value in self.place
@@ -202,6 +211,6 @@ def _first(terms: list[Term], patient: bool) -> Term:
     positive = next((t for t in terms if t.positive and t is not best), None)
     if best is None:
         return positive or terms[0]
-    others = max(t.known for t in terms if t is not best)
+    others = max((t.known for t in terms if t is not best), default=best.known)
     late = best.known > others + latency("fma")
     return positive if positive and late and not patient else best
