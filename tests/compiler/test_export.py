@@ -137,6 +137,11 @@ def test_header_is_valid_on_its_own(tmp_path, dynamics, language):
     assert done.returncode == 0, done.stderr
 
 
+def test_vectors_are_asked_for_in_c_alone(tmp_path, dynamics):
+    with pytest.raises(InputError, match="language='c'"):
+        gc.export(dynamics[1], tmp_path, language="object", vectors=True)
+
+
 def test_names_that_c_reserves(tmp_path):
     compiled = gc.compile_function(lambda x, y: x * y, [2, 2], names=["double", "s1"])
     source = gc.export(compiled, tmp_path, name="fd")[0].read_text()

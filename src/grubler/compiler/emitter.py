@@ -191,9 +191,9 @@ class Emitter:
         self.line(f"store {self.type} {value}, ptr {self._at(pointer, element)}, {self._align()}")
 
     def memory(self, count: int = 1) -> str:
-        """Memory for values in a row, aligned to as many as a vector takes."""
-        align = BYTES[self.dtype] * self.lanes * (4 if count > 1 else 1)
-        return self.define(f"alloca [{count} x {self.type}], align {align}")
+        """Memory for values, several in a row aligned to a vector's 32 bytes."""
+        align = "align 32" if count > 1 else self._align()
+        return self.define(f"alloca [{count} x {self.type}], {align}")
 
     def _at(self, pointer: str, element: int) -> str:
         if element == 0:

@@ -50,6 +50,8 @@ def export(
             f"'{compiled.name}' was compiled for target='{there}': compile it with "
             f"target='{target}', or export it with target='{there}'"
         )
+    if vectors and (target, language) != ("cpu", "c"):
+        raise InputError("vectors=True is for language='c': other code has them as it is")
     if target == "cuda":
         from .ptx_function import export_bundle  # here, since few need it
 
