@@ -35,9 +35,9 @@ def compile(
     `kinematics`). Arguments called q, v, a, tau, f_ext, torques have known shapes; give `shapes`
     for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become further
     inputs, in the order given, so that one compilation serves every value. `options` go to `fn` as
-    they are: `frames=...`, `method=...`, where "auto" takes the cheapest exact method for this
-    robot. `key`, where given, stands for all that `fn` depends on in the disk cache; a function of
-    your own is traced anew in each process without it.
+    they are: `frames=...`, `method=...`, where "auto" takes the exact method that is estimated to
+    be the quickest on this robot. `key`, where given, stands for all that `fn` depends on in the
+    disk cache; a function of your own is traced anew in each process without it.
 
     `target="cuda"` compiles for NVIDIA GPUs, of architecture `arch` ("sm_90" unless given) and
     newer: the function then takes arrays of torch, CuPy or JAX there (see `grubler.gpu`).
@@ -88,7 +88,7 @@ class _Problem:
         if options.get("method") == "auto":
             options = {
                 **options,
-                "method": _cheapest(fn, model, inputs, parameters, shapes, options),
+                "method": _quickest(fn, model, inputs, parameters, shapes, options),
             }
         self.options = options
         self.state_names = list(inputs) if inputs is not None else _array_arguments(fn, options)
@@ -153,16 +153,22 @@ def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     }  # fmt: skip
 
 
-def _cheapest(fn, model, inputs, parameters, shapes, options) -> str:
-    """The exact method with the fewest operations on this robot."""
+@functools.lru_cache(maxsize=256)
+def quickest(fn: Callable, model: Model) -> str:
+    """The method that `method="auto"` takes."""
+    return _quickest(fn, model, None, (), None, {})
+
+
+def _quickest(fn, model, inputs, parameters, shapes, options) -> str:
+    """The exact method that is estimated to take a CPU the fewest cycles on this robot."""
     methods = getattr(fn, "exact_methods", None)
     if methods is None:
         raise InputError(
             f"method='auto' needs a function with several exact methods, such as forward_dynamics "
             f"or inverse_osim, not {getattr(fn, '__name__', fn)!r}"
         )
-    counts = {}
+    cycles = {}
     for method in methods:
         problem = _Problem(fn, model, inputs, parameters, shapes, {**options, "method": method})
-        counts[method] = compiler.count_operations(problem, problem.shapes).total
-    return min(counts, key=counts.get)
+        cycles[method] = compiler.estimate_cycles(problem, problem.shapes)
+    return min(cycles, key=cycles.get)

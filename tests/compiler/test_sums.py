@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grubler.compiler as gc
+from grubler.compiler.cost import SMALL, fits, waits
 from grubler.compiler.passes import fuse, optimize, simplify
 from grubler.compiler.schedule import latency, schedule, spread
-from grubler.compiler.sums import SMALL, chained, fits, waits
+from grubler.compiler.sums import chained
 from grubler.compiler.tape import evaluate, operands
 
 from .by_hand import quadruped

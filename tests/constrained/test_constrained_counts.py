@@ -78,6 +78,13 @@ def test_without_constraints_pv_is_the_articulated_body_algorithm():
         assert count(model, [], method=method) == free
 
 
+def test_without_constraints_pv_early_is_the_quickest_forward_dynamics():
+    model = load("arm7")
+    free = gb.count_operations(gb.forward_dynamics, model, method="auto")
+    assert gb.count_operations(constrained_forward_dynamics, model, constraints=()) == free
+    assert free.total > count(model, [], method="pv")  # more operations, which wait less
+
+
 def test_efpa_overtakes_pv_osim_on_the_long_stalk():
     """Fig. 2f: with few branches of seven links PV-OSIM needs fewer operations whatever the stem,
     with nine EFPA does from some stem on."""

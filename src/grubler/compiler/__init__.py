@@ -2,7 +2,7 @@
 
 trace      the function run once on symbols            trace.py
 tape       its instructions in SSA form, with loops    tape.py, scalar.py
-passes     fewer operations, short-lived values        passes.py
+passes     fewer operations, short-lived values        passes.py, sums.py, schedule.py, cost.py
 lower      LLVM IR, one emitter for every target       lower.py, emitter.py, elementary.py, batch.py
 target     machine code for the host, cached on disk   cpu.py, program.py, cache.py
 call       NumPy arrays in and out                     function.py, arguments.py, native.py
@@ -17,12 +17,13 @@ import numpy as np
 
 from .. import symbolic
 from ..errors import InputError, unknown
-from . import cpu
+from . import cost, cpu
 from .errors import DialectError
 from .export import export
 from .function import CompiledFunction
-from .passes import simplify
-from .program import Program
+from .limbs import side_by_side
+from .passes import shortened, simplify
+from .program import Program, single_width
 from .tape import OperationCount, Tape, count, evaluate
 from .trace import checked_shapes, iterate, name_of, otherwise, precision, trace
 
@@ -35,6 +36,7 @@ __all__ = [
     "compile_function",
     "compile_loop",
     "count_operations",
+    "estimate_cycles",
     "evaluate",
     "export",
     "iterate",
@@ -100,6 +102,13 @@ def compile_loop(
 def count_operations(fn: Callable, shapes: Sequence) -> OperationCount:
     """The arithmetic of one evaluation after simplification: the measure of the papers' tables."""
     return count(simplify(trace(fn, shapes)))
+
+
+def estimate_cycles(fn: Callable, shapes: Sequence) -> float:
+    """About how many cycles of a CPU one evaluation takes, by its instructions, equal limbs side by
+    side, and by the longest way through them: for comparing methods, of which the one with fewer
+    operations may be slower."""
+    return cost.cycles(side_by_side(shortened(trace(fn, shapes)), single_width("float64")))
 
 
 def casadi_function(fn: Callable, shapes: Sequence, *, name: str | None = None):

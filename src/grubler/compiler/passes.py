@@ -23,10 +23,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .cost import fits, waits
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
-from .sums import chained, fits, waits
+from .sums import chained
 from .tape import Branch, Instruction, Tape, operands, reordered, with_operands
 
 
@@ -34,11 +35,14 @@ def optimize(tape: Tape, chains: bool = True) -> Tape:
     """All passes, in order; what `lower` expects. On a GPU, whose threads hide what they wait for
     and have registers for few values, sums are no chains."""
     with stage("passes", tape.total):
-        tape = simplify(tape)
-        fused = fuse(tape)
-        if chains and fits(fused) and waits(fused):
-            return _scheduled(chained(tape))
-        return _scheduled(fused)
+        return _scheduled(shortened(tape, chains))
+
+
+def shortened(tape: Tape, chains: bool = True) -> Tape:
+    """The tape in as few instructions as the passes make it, in no particular order."""
+    tape = simplify(tape)
+    fused = fuse(tape)
+    return chained(tape) if chains and fits(fused) and waits(fused) else fused
 
 
 def _scheduled(tape: Tape) -> Tape:

@@ -14,13 +14,13 @@ from collections.abc import Callable
 import numpy as np
 
 from . import batch, cache, cpu, native
+from .cost import fits, waits
 from .emitter import BLOCK, KEPT
 from .limbs import side_by_side
 from .log import stage
 from .lower import lower
 from .passes import optimize
 from .schedule import spread
-from .sums import fits, waits
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, trace
 

@@ -9,10 +9,9 @@ one instruction. On an arm of seven joints C-ABA needs 9 % fewer instructions, a
 through them is 17 % shorter.
 
 Chains hold the factors of a product where the product alone would do: more values are alive. That
-pays where a processor waits (`waits`); a robot with many limbs has other work meanwhile. And it
-pays where code is small (`fits`): what exceeds the instruction cache is read from beyond, and its
-size is all that counts. (Measured: 15 ns for each kB of code that fits in 32 kB, 26 for each of
-code that does not.)
+pays where a processor waits (cost.py); a robot with many limbs has other work meanwhile. And it
+pays where code is small: what exceeds the instruction cache is read from beyond, and its size is
+all that counts.
 
 Sums are reassociated: results differ in the last bits from the order written. (What compensates
 rounding errors, a sum less its own terms, is a zero since the function was traced.)
@@ -25,39 +24,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .schedule import latency
-from .tape import Instruction, Tape, members, operands, reordered, with_operands
-
-SMALL = 1850  # instructions, about 27 kB of machine code: the caller needs some of the cache, too
-UNITS = 2  # multiply-adds that begin in a cycle
-PART = 0.45  # of the time that the units need for all instructions
-
-
-def fits(tape: Tape) -> bool:
-    """Whether a tape's machine code fits in the instruction cache."""
-    return _work(tape) <= SMALL
-
-
-def waits(tape: Tape) -> bool:
-    """Whether the longest way through a tape takes so long that a processor, which sees part of it
-    at a time, has too little to do meanwhile.
-
-    Where this is so (arms; C-ABA of an 18-dof quadruped, at 0.5) chains in a `spread` order take 5
-    to 30 % off single states, and up to 25 % off eight lanes. Below (C-RNEA of quadrupeds, C-ABA
-    with rotors, at 0.4) single states still gain 5 to 10 %, but eight lanes lose 5 %.
-    """
-    known: list[int] = []
-    for instruction in tape.instructions:
-        start = max((known[a] for a in operands(instruction)), default=0)
-        known.append(start + latency(instruction[0]))
-    return max(known, default=0) >= PART * _work(tape) / UNITS
-
-
-def _work(tape: Tape) -> int:
-    """Instructions, with those that store results; branches stand aside."""
-    computed = sum(instruction[0] not in ("const", "input") for instruction in tape.instructions)
-    computed -= sum(len(members(bundle)) - 1 for bundle in tape.bundles)
-    inside = sum(_work(loop.step) for loop in tape.loops)
-    return computed + inside + sum(array.size for array in tape.outputs)
+from .tape import Instruction, Tape, operands, reordered, with_operands
 
 
 class Term(NamedTuple):

@@ -18,6 +18,9 @@ not enough, and for rows that depend on each other, which no joint takes (Remark
 are carried to the world, as in PV, and met there in the sense of least squares. In compiled code
 both are branches, the second inside the first: of random postures one in a hundred takes the first,
 up to nine with hands on short arms, and hardly any the second.
+
+Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
+by factorizing its mass matrix: compiled code takes the quicker of the two.
 """
 
 from __future__ import annotations
@@ -26,8 +29,11 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
+from ..algorithms import forward_dynamics
 from ..algorithms.first_pass import parent_of
+from ..compiled import quickest
 from ..compiler import otherwise, precision
+from ..symbolic import is_symbolic
 from .closing import Closing
 from .passing import Passing
 from .pv import carried_to_base
@@ -49,6 +55,9 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     `regular=True` leaves out the branch: smaller code, and lost digits or NaN at singular postures
     and for redundant rows.
     """
+    if not constraints:
+        method = quickest(forward_dynamics, model.nominal) if is_symbolic(q) else "c_aba"
+        return forward_dynamics(model, q, v, tau, f_ext, method=method), np.zeros(0)
     ready = prepared(model, q, v, constraints, f_ext, desired)
     usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
