@@ -68,7 +68,7 @@ class Resolved:
             a = a + c.S * out[j]
             if c.reflection is not None:
                 force = c.U @ a - c.u - push
-                resolved = -force / c.reflection.root  # (62)
+                resolved = -force * (c.reflection.inverse * c.reflection.root)  # (62)
                 for here, b in c.passed:
                     resolved = np.where(here, multipliers[b][0], resolved)
                 slots = c.reflection.multipliers(resolved, slots)
