@@ -12,7 +12,8 @@ then up, instructions that do the same to values of the same bundles make a bund
 that lead to the trunk: `upwards`. And what bundles read besides, such as the velocity of the trunk
 at each hip, is computed together, too, where the formulas are equal: `shared`.
 
-Every lane computes what the number alone would: results are the same to the last bit.
+Limbs that mirror each other differ in signs (signs.py). Every lane computes what the number alone
+would: results are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from .schedule import in_order, with_short_lives
-from .tape import Bundle, Instruction, Tape, members, operands, read_by
+from .signs import EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
+from .tape import Bundle, Instruction, Tape, heights, members, operands, read_by
 
 LIMBS = 8  # at most
 WORTH = 1 / 8  # of all instructions: vectors are not put together and taken apart for less
@@ -31,7 +33,7 @@ BUNDLED = {
     "add", "sub", "mul", "div", "neg", "fma", "fms", "fnma", "fnms", "sqrt", "fabs", "fmin", "fmax",
     "copysign", "sign", "floor", "ceil", "sin", "cos", "atan", "atan2", "asin", "acos",
 }  # fmt: skip
-_EXCHANGEABLE = {"add", "mul", "fma", "fms", "fnma", "fnms", "fmin", "fmax"}  # the first two
+_OTHERWISE = {"sub": "from", "from": "sub"}  # exchanged, a - b is ("from", b, a)
 
 
 def side_by_side(tape: Tape, width: int) -> Tape:
@@ -44,10 +46,10 @@ def side_by_side(tape: Tape, width: int) -> Tape:
     found.upwards()
     found.shared()
     bundles = [part for bundle in found.made for part in _parts(bundle, width)]
-    bundles = [bundle for bundle in bundles if found.is_computed(bundle)]
-    if sum(len(members(bundle)) - 1 for bundle in bundles) < WORTH * len(tape):
+    bundles = tuple(bundle for bundle in bundles if found.is_computed(bundle))
+    bundled = with_equal_signs(replace(tape, instructions=found.instructions, bundles=bundles))
+    if sum(len(members(bundle)) - 1 for bundle in bundled.bundles) < WORTH * len(tape):
         return tape
-    bundled = replace(tape, instructions=found.instructions, bundles=tuple(bundles))
     return with_short_lives(in_order(bundled, _in_rows(bundled)))
 
 
@@ -58,42 +60,12 @@ def _parts(bundle: Bundle, width: int) -> list[Bundle]:
     return [bundle[start:end] for start, end in itertools.pairwise(cuts)]
 
 
-def _shapes(instructions: list[Instruction]) -> list[int]:
-    """A number for each value, the same for equal formulas of whatever constants and elements of
-    the arguments."""
-    numbers: dict[tuple, int] = {}
-    shape: list[int] = []
-    for k, instruction in enumerate(instructions):
-        op = instruction[0]
-        if op in ("const", "input"):
-            key = (op, *instruction[1:-1])
-        elif op in ("loop", "branch", "result"):
-            key = (op, k)
-        else:
-            key = (op, *_exchanged(op, [shape[a] for a in operands(instruction)], lambda x: x))
-        shape.append(numbers.setdefault(key, len(numbers)))
-    return shape
-
-
-def _exchanged(op: str, values: list, key) -> list:
-    """Operands in an order that does not depend on how exchangeable ones were written."""
-    return sorted(values[:2], key=key) + values[2:] if op in _EXCHANGEABLE else values
-
-
-def _heights(instructions: list[Instruction]) -> list[int]:
-    """How many operations lead to each value."""
-    height: list[int] = []
-    for instruction in instructions:
-        height.append(1 + max((height[a] for a in operands(instruction)), default=0))
-    return height
-
-
 class _Bundles:
     """Bundles while they are being found; exchangeable operands are put in the same places."""
 
     def __init__(self, instructions: list[Instruction]):
         self.instructions = list(instructions)
-        self.shape, self.height = _shapes(instructions), _heights(instructions)
+        self.shape, self.height = shapes(instructions), heights(instructions)
         self.made: list[Bundle] = []
         self.place: dict[int, tuple[int, int, int]] = {}  # of a value: its bundle, lane, and lanes
 
@@ -142,7 +114,7 @@ class _Bundles:
                 first = [min(a or b, b) for a, b in zip(first, elements)]
             elif op in BUNDLED:
                 reads = [list(operands(self.instructions[v])) for v in group]
-                reads = [_exchanged(op, values, self.shape.__getitem__) for values in reads]
+                reads = [exchanged(op, values, self.shape.__getitem__) for values in reads]
                 stack += [g for g in zip(*reads) if len({self.shape[v] for v in g}) == 1]
         if not lanes and all(first):
             lanes = sorted(range(len(seed)), key=first.__getitem__)
@@ -154,7 +126,7 @@ class _Bundles:
                 self.place.setdefault(v, (len(self.made), lane, len(bundle)))
         self.made.append(bundle)
         first, *rest = members(bundle)
-        if self.instructions[first][0] in _EXCHANGEABLE:
+        if KIND.get(op := self.instructions[first][0], op) in EXCHANGEABLE:
             for v in rest:
                 self._arrange(v, like=first)
 
@@ -168,7 +140,7 @@ class _Bundles:
         c, d = self.instructions[like][1:3]
         straight = self._likeness(a, c) + self._likeness(b, d)
         if self._likeness(a, d) + self._likeness(b, c) > straight:
-            self.instructions[v] = (op, b, a, *rest)
+            self.instructions[v] = (_OTHERWISE.get(op, op), b, a, *rest)
 
     def _likeness(self, a: int, b: int) -> int:
         """How well two values go together in a vector."""
@@ -184,13 +156,15 @@ class _Bundles:
             if self.instructions[k][0] in BUNDLED:
                 levels[height].append(k)
         for level in sorted(levels):
-            for exact, whole in ((True, True), (False, True), (True, False), (False, False)):
-                self._join([k for k in levels[level] if k not in self.place], exact, whole)
+            ways = ((True, True), (False, True), (True, False), (False, False))
+            for signed, (exact, whole) in itertools.product((True, False), ways):
+                left = [k for k in levels[level] if k not in self.place]
+                self._join(left, exact, whole, signed)
 
-    def _join(self, values: list[int], exact: bool, whole: bool) -> None:
+    def _join(self, values: list[int], exact: bool, whole: bool, signed: bool) -> None:
         """Bundles of some values, of all limbs (`whole`) or of several. Of what is no part of a
         bundle, values read must be the same (`exact`) or of one shape; constants are paired by
-        size, which mirrored limbs have in common."""
+        size, which mirrored limbs have in common; sums differ in signs unless `signed`."""
         alike = defaultdict(lambda: defaultdict(list))
         for k in values:
             op, *reads = self.instructions[k]
@@ -199,7 +173,8 @@ class _Bundles:
                 continue
             ((lane, of),) = lanes
             sizes = [abs(self.instructions[a][1]) for a in reads if self._constant(a)]
-            parts = _exchanged(op, [self._part(a, exact) for a in reads], lambda part: part)
+            op = op if signed else KIND.get(op, op)
+            parts = exchanged(op, [self._part(a, exact) for a in reads], lambda part: part)
             alike[op, of, *parts][lane].append((sizes, k))
         for (_, of, *_), limbs in alike.items():
             if len(limbs) == of or (len(limbs) > 1 and not whole):

@@ -27,8 +27,9 @@ from .cost import fits, waits
 from .log import stage
 from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
+from .signs import shapes
 from .sums import chained
-from .tape import Branch, Instruction, Tape, operands, reordered, with_operands
+from .tape import Branch, Instruction, Tape, heights, operands, reordered, with_operands
 
 
 def optimize(tape: Tape, chains: bool = True) -> Tape:
@@ -323,7 +324,8 @@ def fuse(tape: Tape) -> Tape:
     """Join products with the sums they enter.
 
     A product that is only ever added or subtracted disappears, even where it enters several sums:
-    a fused multiply-add costs no more than the addition alone.
+    a fused multiply-add costs no more than the addition alone. Of the products of a sum the one
+    that is known last goes first, and mirrored limbs choose alike.
     """
     tape = tape.inside(fuse)
     instructions = tape.instructions
@@ -341,7 +343,8 @@ def fuse(tape: Tape) -> Tape:
         )
 
     absorbed: dict[int, int] = {}  # sum -> the product that it absorbs
-    for k in range(len(instructions)):
+    shape, height = shapes(instructions, signed=False), heights(instructions)
+    for k in sorted(range(len(instructions)), key=lambda k: (-height[k], shape[k], k)):
         if disappears(k) and all(u not in absorbed for u in users[k]) and _distinct(users[k]):
             absorbed.update(dict.fromkeys(users[k], k))
     fused = [

@@ -153,6 +153,14 @@ def with_operands(instruction: Instruction, values) -> Instruction:
     return (op, *values)
 
 
+def heights(instructions: list[Instruction]) -> list[int]:
+    """How many operations in a row lead to each value."""
+    height: list[int] = []
+    for instruction in instructions:
+        height.append(1 + max((height[a] for a in operands(instruction)), default=0))
+    return height
+
+
 def members(bundle: Bundle) -> list[int]:
     """The values of a bundle, each once."""
     return list(dict.fromkeys(v for v in bundle if v is not None))

@@ -1,0 +1,234 @@
+"""Signs of mirrored limbs: what one computes, and the negative of what the other does, are one.
+
+A right arm is a left arm in a mirror: its formulas are the same but for signs, a sum here and a
+difference there. Any value may be computed as its negative instead, and whoever reads it adds where
+it would subtract. Here that is chosen so that the values of a bundle (limbs.py) are computed by one
+operation: a product has the sign that its factors give it, a sum may be the negative if all of its
+terms are, and a constant may have either sign.
+
+Whether a value is negated is a linear expression, modulo two, of choices that are free. The terms
+of a sum give equations between them, and a value whose equations contradict others leaves its
+bundle. Results, and what other operations read, have their own sign: by the choices that are left,
+or else by a negation.
+
+Rounding does not depend on signs: results are the same to the last bit, but for the sign of a zero.
+What leads to an arctangent of two, whose value depends on that, stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .tape import Instruction, Tape, members, operands, with_operands
+
+# Whether the terms of a sum are subtracted; of a multiply-add, the product and what it is added to.
+SIGNS = {
+    "add": (0, 0), "sub": (0, 1), "from": (1, 0),
+    "fma": (0, 0), "fms": (0, 1), "fnma": (1, 0), "fnms": (1, 1),
+}  # fmt: skip
+KIND = {op: "sum" if op in ("add", "sub", "from") else "fused" for op in SIGNS}
+EXCHANGEABLE = {"sum", "fused", "mul", "fmin", "fmax"}  # in the first two operands
+
+_SUM = {(0, 0): "add", (0, 1): "sub", (1, 0): "sub"}
+_FUSED = {(0, 0): "fma", (0, 1): "fms", (1, 0): "fnma", (1, 1): "fnms"}
+_PRODUCTS = ("mul", "div", "neg")
+_ZEROS_HAVE_SIGNS = ("atan2", "copysign")
+
+
+def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
+    """A number for each value, the same for equal formulas of whatever constants and elements of
+    the arguments; and of whatever signs, unless `signed`."""
+    numbers: dict[tuple, int] = {}
+    shape: list[int] = []
+    for k, instruction in enumerate(instructions):
+        op, reads = instruction[0], [shape[a] for a in operands(instruction)]
+        if op == "neg" and not signed:
+            shape.append(reads[0])
+            continue
+        if op in ("const", "input"):
+            key = (op, *instruction[1:-1])
+        elif op in ("loop", "branch", "result"):
+            key = (op, k)
+        else:
+            op = op if signed else KIND.get(op, op)
+            key = (op, *exchanged(op, reads, lambda x: x))
+        shape.append(numbers.setdefault(key, len(numbers)))
+    return shape
+
+
+def exchanged(op: str, values: list, key) -> list:
+    """Operands in an order that does not depend on how exchangeable ones were written."""
+    free = op != "sub" and KIND.get(op, op) in EXCHANGEABLE
+    return sorted(values[:2], key=key) + values[2:] if free else values
+
+
+def with_equal_signs(tape: Tape) -> Tape:
+    """The tape with the values of each bundle computed by one operation. ("from", a, b) there is
+    b - a, and not in what is returned."""
+    signs = _Signs(tape)
+    signs.find()
+    return signs.rewritten()
+
+
+def _leading_to(instructions: list[Instruction], ops) -> set[int]:
+    """All values that results of some operations depend on."""
+    found: set[int] = set()
+    for k in reversed(range(len(instructions))):
+        if instructions[k][0] in ops or k in found:
+            found.update(operands(instructions[k]))
+    return found
+
+
+class _Choices:
+    """Expressions modulo two, as the bits of integers: the lowest is 1, the others are choices."""
+
+    def __init__(self):
+        self.made: dict[int, int] = {}  # the highest bit of an equation: the equation
+        self._free = 0
+
+    def new(self) -> int:
+        self._free += 1
+        return 1 << self._free
+
+    def reduced(self, expression: int) -> int:
+        """The same in terms of choices that are still free."""
+        left = 0
+        while expression > 1:
+            highest = 1 << expression.bit_length() - 1
+            if highest in self.made:
+                expression ^= self.made[highest]
+            else:
+                expression ^= highest
+                left ^= highest
+        return left ^ expression
+
+    def vanishes(self, expression: int) -> bool:
+        """Make choices so that an expression is zero; whether that can be."""
+        expression = self.reduced(expression)
+        if expression > 1:
+            self.made[1 << expression.bit_length() - 1] = expression
+        return expression != 1
+
+    def value(self, expression: int) -> int:
+        """Zero or one, where all choices that are still free are zero."""
+        return self.reduced(expression) & 1
+
+
+class _Signs:
+    """`negated`: of each value whether it is computed as its negative, as an expression; `turned`:
+    by value the same of the constants in its terms; `signs`: of its terms."""
+
+    def __init__(self, tape: Tape):
+        self.tape, self.choices = tape, _Choices()
+        self.negated: list[int] = []
+        self.turned: dict[int, list[int]] = {}
+        self.signs: dict[int, list[int]] = {}
+        self.bundle = {v: bundle for bundle in tape.bundles for v in members(bundle)}
+        self.first: dict[tuple, int] = {}  # of a bundle: the value that the others are like
+        self.alone: set[int] = set()
+        self.fixed = _leading_to(tape.instructions, _ZEROS_HAVE_SIGNS)
+
+    def find(self) -> None:
+        """Choose signs."""
+        read = []
+        for k, instruction in enumerate(self.tape.instructions):
+            op, reads = instruction[0], operands(instruction)
+            if op in SIGNS:
+                self.negated.append(self._sum(k, op, self._terms(reads)))
+            elif op in _PRODUCTS:
+                self.negated.append(self._product(k, reads))
+                read += reads[1:] if op == "div" else ()
+            else:
+                self.negated.append(0)
+                read += reads
+        for v in (*read, *(v for values in self.tape.results for v in values)):
+            self.choices.vanishes(self.negated[v])
+
+    def _terms(self, reads) -> tuple:
+        return reads[:-1], reads[-1:]
+
+    def _of(self, reads) -> int:
+        out = 0
+        for a in reads:
+            out ^= self.negated[a]
+        return out
+
+    def _product(self, k: int, reads) -> int:
+        turned = 0
+        if k in self.bundle and k not in self.fixed and self._has_constant(reads):
+            turned = self.choices.new()
+        self.turned[k] = [turned]
+        return self._of(reads) ^ turned
+
+    def _sum(self, k: int, op: str, terms) -> int:
+        """Whether a sum is the negative, so that its terms have the signs that they have in the
+        first of its bundle; of that one, as of a sum by itself, the first term is added."""
+        own = [sign ^ self._of(term) for sign, term in zip(SIGNS[op], terms)]
+        if k in self.fixed:
+            free = 0
+        else:
+            free = own[0] if KIND[op] == "sum" else self.choices.new()
+        first = self.first.setdefault(self.bundle.get(k, k), k)
+        negated, turned = free, [0, 0]
+        if first != k:
+            change = [x ^ y for x, y in zip(own, self.signs[first])]
+            constant = [self._has_constant(term) for term in terms]
+            if k in self.fixed:
+                negated, constant = 0, [False, False]
+                if not self.choices.vanishes(change[0]):
+                    change = [0, 1]
+            elif all(constant):
+                negated = change[0] ^ self.choices.new()
+            else:
+                negated = change[constant.index(False)]
+            if any(constant):
+                turned = [c * (x ^ negated) for c, x in zip(constant, change)]
+            elif not self.choices.vanishes(change[0] ^ change[1]):
+                self.alone.add(k)
+                negated = free
+        self.turned[k] = turned
+        self.signs[k] = [x ^ t ^ negated for x, t in zip(own, turned)]
+        return negated
+
+    def _has_constant(self, reads) -> bool:
+        return any(self.tape.instructions[a][0] == "const" for a in reads)
+
+    def rewritten(self) -> Tape:
+        """The tape in these signs."""
+        new, place, own = [], [], {}
+
+        def put(instruction: Instruction) -> int:
+            new.append(instruction)
+            return len(new) - 1
+
+        def with_own_sign(v: int) -> int:
+            if not self.choices.value(self.negated[v]):
+                return place[v]
+            if v not in own:
+                own[v] = put(("neg", place[v]))
+            return own[v]
+
+        for k, instruction in enumerate(self.tape.instructions):
+            op, reads = instruction[0], operands(instruction)
+            if op not in SIGNS and op not in _PRODUCTS:
+                values = [with_own_sign(a) for a in reads]
+                place.append(put(with_operands(instruction, values)))
+                continue
+            values = [place[a] for a in reads]
+            terms = self._terms(range(len(reads))) if op in SIGNS else [range(len(reads))]
+            for term, turned in zip(terms, self.turned[k]):
+                if self.choices.value(turned):
+                    i = next(i for i in term if self._has_constant(reads[i : i + 1]))
+                    values[i] = put(("const", -self.tape.instructions[reads[i]][1]))
+            if op in SIGNS:
+                signs = tuple(map(self.choices.value, self.signs[k]))
+                op = _SUM[signs] if len(reads) == 2 else _FUSED[signs]
+                values = values[::-1] if (op, signs) == ("sub", (1, 0)) else values
+            place.append(put((op, *values)))
+        results = tuple(tuple(with_own_sign(v) for v in values) for values in self.tape.results)
+        bundles = [
+            tuple(None if v is None or v in self.alone else place[v] for v in bundle)
+            for bundle in self.tape.bundles
+        ]
+        bundles = tuple(bundle for bundle in bundles if len(members(bundle)) > 1)
+        return replace(self.tape, instructions=new, results=results, bundles=bundles)
