@@ -3,6 +3,7 @@
 trace      the function run once on symbols            trace.py
 tape       its instructions in SSA form, with loops    tape.py, scalar.py
 passes     fewer operations, short-lived values        passes.py, sums.py, schedule.py, cost.py
+limbs      equal limbs of one state in vectors         limbs.py, signs.py, vectors.py
 lower      LLVM IR, one emitter for every target       lower.py, emitter.py, elementary.py, batch.py
 target     machine code for the host, cached on disk   cpu.py, program.py, cache.py
 call       NumPy arrays in and out                     function.py, arguments.py, native.py
