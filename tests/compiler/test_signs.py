@@ -9,7 +9,8 @@ import grubler as gb
 import grubler.compiler as gc
 from conftest import load
 from grubler.compiler.limbs import side_by_side
-from grubler.compiler.passes import optimize
+from grubler.compiler.passes import fuse, simplify
+from grubler.compiler.schedule import schedule
 from grubler.compiler.signs import shapes
 from grubler.compiler.tape import evaluate, members
 
@@ -36,7 +37,7 @@ def mirrored(turns, last=lambda x: x):
 
 
 def bundled(fn, shapes_):
-    plain = optimize(gc.trace(fn, shapes_), chains=False)
+    plain = schedule(fuse(simplify(gc.trace(fn, shapes_))))
     return plain, side_by_side(plain, 4)
 
 

@@ -42,7 +42,7 @@ def optimize(tape: Tape, chains: bool = True) -> Tape:
 def shortened(tape: Tape, chains: bool = True) -> Tape:
     """The tape in as few instructions as the passes make it, in no particular order."""
     tape = simplify(tape)
-    fused = fuse(tape)
+    fused = fuse(tape, late_first=chains)
     return chained(tape) if chains and fits(fused) and waits(fused) else fused
 
 
@@ -320,14 +320,15 @@ _RULES = {
 }
 
 
-def fuse(tape: Tape) -> Tape:
+def fuse(tape: Tape, late_first: bool = True) -> Tape:
     """Join products with the sums they enter.
 
     A product that is only ever added or subtracted disappears, even where it enters several sums:
     a fused multiply-add costs no more than the addition alone. Of the products of a sum the one
-    that is known last goes first, and mirrored limbs choose alike.
+    that is known last goes first, and mirrored limbs choose alike; else they go in order, and fewer
+    values are alive.
     """
-    tape = tape.inside(fuse)
+    tape = tape.inside(lambda step: fuse(step, late_first))
     instructions = tape.instructions
     users: dict[int, list[int]] = {}
     for k, instruction in enumerate(instructions):
@@ -343,8 +344,11 @@ def fuse(tape: Tape) -> Tape:
         )
 
     absorbed: dict[int, int] = {}  # sum -> the product that it absorbs
-    shape, height = shapes(instructions, signed=False), heights(instructions)
-    for k in sorted(range(len(instructions)), key=lambda k: (-height[k], shape[k], k)):
+    order = range(len(instructions))
+    if late_first:
+        shape, height = shapes(instructions, signed=False), heights(instructions)
+        order = sorted(order, key=lambda k: (-height[k], shape[k]))
+    for k in order:
         if disappears(k) and all(u not in absorbed for u in users[k]) and _distinct(users[k]):
             absorbed.update(dict.fromkeys(users[k], k))
     fused = [
