@@ -30,8 +30,8 @@ LIMBS = 8  # at most
 WORTH = 1 / 8  # of all instructions: vectors are not put together and taken apart for less
 
 BUNDLED = {
-    "add", "sub", "mul", "div", "neg", "fma", "fms", "fnma", "fnms", "sqrt", "fabs", "fmin", "fmax",
-    "copysign", "sign", "floor", "ceil", "sin", "cos", "atan", "atan2", "asin", "acos",
+    "add", "sub", "from", "mul", "div", "neg", "fma", "fms", "fnma", "fnms", "sqrt", "fabs", "fmin",
+    "fmax", "copysign", "sign", "floor", "ceil", "sin", "cos", "atan", "atan2", "asin", "acos",
 }  # fmt: skip
 _OTHERWISE = {"sub": "from", "from": "sub"}  # exchanged, a - b is ("from", b, a)
 

@@ -58,7 +58,7 @@ def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
 
 def exchanged(op: str, values: list, key) -> list:
     """Operands in an order that does not depend on how exchangeable ones were written."""
-    free = op != "sub" and KIND.get(op, op) in EXCHANGEABLE
+    free = op not in ("sub", "from") and KIND.get(op, op) in EXCHANGEABLE
     return sorted(values[:2], key=key) + values[2:] if free else values
 
 
