@@ -34,6 +34,7 @@ METHODS = {
 STATES = 2048  # a call: few milliseconds, so that some rounds are not interrupted
 DIFFERENT = 64  # of them: some near singular postures, as they come
 BOUND = 32  # different states, one bound call each
+POSTURES = 150  # random ones, among which the slowest is looked for
 RESULTS = Path(__file__).parent / "results"
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 
@@ -108,14 +109,14 @@ def table() -> list[dict]:
 def measured(name: str, model: gb.Model, constraints) -> dict:
     row: dict = {"robot": name, "m": sum(3 if c.rows == "point" else 6 for c in constraints)}
     state = one_state(model)
-    calls, batches = {}, {}
+    calls, batches, codes = {}, {}, {}
     for label, method in METHODS.items():
         given = constraints
         if method.endswith("soft"):
             if not constraints:
                 continue
             given = [Constraint(c.frame, c.rows, softness=1e-6) for c in constraints]
-        code = gb.compile(
+        code = codes[label] = gb.compile(
             constrained_forward_dynamics, model, constraints=tuple(given), method=method, lanes=1,
         )  # fmt: skip
         row[f"{label} ops"] = code.operations.total
@@ -138,12 +139,34 @@ def measured(name: str, model: gb.Model, constraints) -> dict:
     seconds = interleaved(calls, rounds=150, seconds=0.001)
     for label, x in seconds.items():
         row[f"{label} µs"] = x / batches.get(label, 1) * 1e6
+    row |= at_the_slowest(codes["PV-early"], model, constraints)
     row["LTL / PV-early"] = row["LTL µs"] / row["PV-early µs"]
     row["ops ratio"] = row["LTL ops"] / row["PV-early ops"]
     if "Pinocchio µs" in row:
         row["Pinocchio / ours"] = row["Pinocchio µs"] / row["bound µs"]
     print(f"  {name}: LTL / PV-early {row['LTL / PV-early']:.2f}", flush=True)
     return row
+
+
+def at_the_slowest(code, model: gb.Model, constraints) -> dict:
+    """Times of one bound call where PV-early takes longest, among random postures and the neutral
+    one, and of Pinocchio there. Where the rows themselves depend on each other Pinocchio computes
+    something else, and the next slowest is taken."""
+    _, v, tau = one_state(model)
+    states = [(model.neutral(), v, tau), *(one_state(model, seed) for seed in range(POSTURES))]
+    ours = {k: code.bind(*state) for k, state in enumerate(states)}
+    seconds = interleaved(ours, rounds=5, seconds=2e-5)
+    for k in sorted(seconds, key=seconds.get, reverse=True):
+        try:
+            peer = pinocchio(model, constraints, states[k], code(*states[k])[0])
+        except (ImportError, ValueError):
+            continue
+        seconds = interleaved({"ours": ours[k], "peer": peer}, rounds=50, seconds=0.001)
+        return {
+            "slowest µs": seconds["ours"] * 1e6,
+            "Pinocchio / slowest": seconds["peer"] / seconds["ours"],
+        }
+    return {"slowest µs": max(seconds.values()) * 1e6}
 
 
 def loop(compiled, model, count: int = STATES):

@@ -104,14 +104,16 @@ def report(data: dict, out: Path) -> str:
     return "\n".join([
         "## Constrained dynamics: Table II of Sathya et al. again", "",
         "µs a state of compiled kernels, one lane; `from Python` is a bound call of PV-early, "
-        "the ratio last is Pinocchio's constraintDynamics over it. States are random, some near "
-        "singular postures, where PV-early takes its branch. `error` against the KKT system "
-        "solved in fifty digits.", "",
+        "a ratio with it Pinocchio's constraintDynamics over it. States are random, some near "
+        "singular postures, where PV-early takes its branch. `slowest` is such a call at the "
+        f"slowest of {constrained.POSTURES} random postures and the neutral one, of those at which "
+        "Pinocchio computes the same. `error` against the KKT system solved in fifty digits.", "",
         table(data["constrained"], {
             "robot": "robot", "m": "rows", **times, "LTL / PV-early": "LTL / PV-early",
             "bound µs": "from Python", "Pinocchio µs": "Pinocchio",
             "Pinocchio, loops µs": "Pinocchio, loops*", "MuJoCo µs": "MuJoCo",
-            "Pinocchio / ours": "Pinocchio / from Python", "error": "error",
+            "Pinocchio / ours": "Pinocchio / from Python", "slowest µs": "slowest",
+            "Pinocchio / slowest": "Pinocchio / slowest", "error": "error",
         }), "",
         "*Mini Cheetah's rotors in Pinocchio: constraintDynamics refuses mimic joints, and its "
         "constraints know no gear ratio; the column times as many rotors closed 1:1 by points, "
