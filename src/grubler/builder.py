@@ -129,7 +129,7 @@ class ModelBuilder:
             (a, X_a), (b, X_b) = tree.place(name, predecessor), tree.place(name, successor)
             path_P, path_S = tree.paths(name, a, b)
             return LoopJoint(
-                name, kind, path_P, path_S, frame_P @ X_a, frame_S @ X_b,
+                name, kind, path_P, path_S, (frame_P @ X_a).rounded(), (frame_S @ X_b).rounded(),
                 ends=(predecessor, successor), distance=distance, **options,
             )  # fmt: skip
 
@@ -262,7 +262,7 @@ class ModelBuilder:
             positions |= local
         frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
         frames = [
-            Frame(f.name, f.body, self._frames[f.name][1] @ f.placement) for f in frames
+            Frame(f.name, f.body, (self._frames[f.name][1] @ f.placement).rounded()) for f in frames
         ] + tree.welded_frames()
         actuators = [
             Actuator(n, tree.joints(n, [joint])[0].index, gear, limit)

@@ -103,13 +103,22 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
     return np.stack(x)
 
 
+TIE = 1.0 - 1e-9  # of the largest: symmetric mechanisms have many that differ in rounding alone
+
+
+def largest(x: np.ndarray) -> int:
+    """Where the largest number is, by size; of equal ones the first."""
+    x = np.abs(x)
+    return int(np.flatnonzero(x >= TIE * x.max())[0])
+
+
 def pivot_order(A: np.ndarray) -> tuple[int, ...]:
     """The row order by which `solve_general` meets the pivots that partial pivoting would pick."""
     A = np.array(A, dtype=float)
     n = len(A)
     order = list(range(n))
     for k in range(n):
-        best = k + int(np.argmax(np.abs(A[k:, k])))
+        best = k + largest(A[k:, k])
         A[[k, best]] = A[[best, k]]
         order[k], order[best] = order[best], order[k]
         A[k + 1 :] -= np.outer(A[k + 1 :, k] / A[k, k], A[k])

@@ -13,7 +13,7 @@ import numpy as np
 from .assembly import close, move, residual
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint, OpenJoint, stack_rows
 from .errors import ClosureError, ModelError, PartitionError
-from .linalg import pivot_order
+from .linalg import TIE, largest, pivot_order
 from .loops import LinearCoupling, Loop
 from .loops.base import ExplicitLoop
 from .loops.modules import recognise
@@ -205,8 +205,8 @@ def pivots(A: np.ndarray, count: int, stages: list[list[int]], prefer_last: bool
             sizes = np.linalg.norm(A[:, candidates], axis=0)
             if sizes.max() <= floor:
                 break
-            near = np.flatnonzero(sizes >= KEEP * sizes.max())
-            pick = candidates[near[-1] if prefer_last else int(np.argmax(sizes))]
+            near = np.flatnonzero(sizes >= KEEP * TIE * sizes.max())
+            pick = candidates[near[-1] if prefer_last else largest(sizes)]
             direction = A[:, pick] / np.linalg.norm(A[:, pick])
             A -= np.outer(direction, direction @ A)
             candidates.remove(pick)

@@ -8,8 +8,8 @@ import numpy as np
 
 from .errors import ModelError, unknown
 from .joints import Fixed
-from .parts import WORLD, Body, Frame, TreeJoint, frozen, lump
-from .spatial import Transform
+from .parts import WORLD, Body, Frame, TreeJoint, lump
+from .spatial import Transform, rounded
 
 
 @dataclass
@@ -39,7 +39,7 @@ class SpanningTree:
             edge = edges[name]
             if isinstance(edge.joint.motion, Fixed):
                 root, X = self._weld[edge.parent]
-                self._weld[name] = (root, edge.joint.placement @ X)
+                self._weld[name] = (root, (edge.joint.placement @ X).rounded())
             else:
                 self._weld[name] = (name, Transform.identity())
         moving = [name for name in order if self._weld[name][0] == name]
@@ -96,14 +96,10 @@ class SpanningTree:
     def _body(self, name: str) -> Body:
         edge = self._edges[name]
         root, X = self._weld[edge.parent]
-        joint = edge.joint
-        if edge.parent != root:
-            placement = joint.placement @ X
-            joint = replace(joint, placement=placement)
+        joint = replace(edge.joint, placement=(edge.joint.placement @ X).rounded())
         mass, com, inertia = self._lumped(name)
-        return Body(
-            name, self._index[name], self._index[root], joint, mass, frozen(com), frozen(inertia)
-        )
+        com, inertia = rounded(com), rounded(inertia, np.abs(inertia).max())
+        return Body(name, self._index[name], self._index[root], joint, mass, com, inertia)
 
     def _lumped(self, name: str):
         """Mass, centre of mass and inertia of a body with all that is welded to it: exact."""

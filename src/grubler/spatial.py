@@ -17,6 +17,8 @@ import numpy as np
 from .linalg import symmetric
 from .symbolic import constant, is_symbolic
 
+ROUNDING = 1e-14  # of m, of one in rotations: less is the rounding of an exact zero
+
 
 def skew(p):
     """The matrix of the cross product, skew(p) @ x = p x x."""
@@ -53,6 +55,13 @@ def spatial_inertia(mass, com, inertia):
     inertia about the centre of mass (Sec. III-D)."""
     c = skew(com)
     return np.block([[inertia - mass * (c @ c), mass * c], [-mass * c, mass * np.eye(3)]])
+
+
+def rounded(x: np.ndarray, size: float = 1.0) -> np.ndarray:
+    """Numbers of about a size, read-only, with exact zeros where they are zero to rounding."""
+    x = np.where(np.abs(x) < ROUNDING * size, 0.0, x)
+    x.flags.writeable = False
+    return x
 
 
 def axis_rotation(axis: np.ndarray, c, s):
@@ -161,6 +170,12 @@ class Transform:
     def from_placement(R, p) -> Transform:
         """The transform into a frame placed with rotation R (frame to parent) at p."""
         return Transform(R.T, p)
+
+    def rounded(self) -> Transform:
+        """Numbers that are zero or one to rounding as such, which costs nothing in generated code.
+        A description that a program wrote, or composed of several, has 1e-17 instead of zero."""
+        one = np.abs(np.abs(self.E) - 1.0) < ROUNDING
+        return Transform(rounded(np.where(one, np.sign(self.E), self.E)), rounded(self.r))
 
     def rotate(self, x):
         """E x: a 3-vector, or columns of them, from A's axes to B's."""

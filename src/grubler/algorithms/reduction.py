@@ -22,10 +22,9 @@ import numpy as np
 from ..joints import Joint, TurnedHinge, perpendicular
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import Resting, Transform, axis_rotation
+from ..spatial import Resting, Transform, axis_rotation, rounded
 
 TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
-ZERO = 1e-14  # entries of a placement below this are rounding of an exact zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +253,8 @@ def _moved(body: Body, new: dict[int, Transform], hinge: bool) -> Body:
         place = Transform(
             axis_rotation(motion.axis, np.cos(offset), np.sin(offset)) @ place.E, place.r
         )
-    place = Transform(*(np.where(np.abs(x) < ZERO, 0.0, x) for x in (place.E, place.r)))
-    joint = replace(body.joint, motion=motion, placement=place)
+    joint = replace(body.joint, motion=motion, placement=place.rounded())
     back = T.inverse()
-    com = T.E @ (body.com - T.r)
-    com = np.where(np.abs(com) < ZERO, 0.0, com)
-    return replace(body, joint=joint, com=com, inertia=back.E.T @ body.inertia @ back.E)
+    com = rounded(T.E @ (body.com - T.r))
+    inertia = rounded(back.E.T @ body.inertia @ back.E, np.abs(body.inertia).max())
+    return replace(body, joint=joint, com=com, inertia=inertia)
