@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -68,6 +68,10 @@ class Embedding(ABC):
     def positions(self, q) -> dict:
         """The position of every tree joint, by body index."""
         return self._split_q(q, self.bodies)
+
+    def reframed(self, bodies: Sequence[Body], new: dict) -> Embedding:
+        """The same where bodies have other frames, `new` from the old ones."""
+        return self
 
     @abstractmethod
     def velocity_map(self, positions: dict, v):
@@ -182,6 +186,9 @@ class ImplicitJoint(Embedding):
     @cached_property
     def independent(self):
         return tuple(c for c in range(self.nv_span) if c not in self.dependent)
+
+    def reframed(self, bodies, new):
+        return replace(self, loops=tuple(loop.reframed(bodies, new) for loop in self.loops))
 
     def constraint(self, positions: dict, velocities: dict | None):
         """The stacked K (rows, nv_span) and k of all loops (2)."""

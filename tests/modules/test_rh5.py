@@ -109,8 +109,10 @@ def test_closed_forms_need_fewer_operations(models):
 
 def test_closed_forms_need_fewer_operations_on_the_full_robot():
     models = study["variants"](from_file(FILES / "full_urdf" / "submechanisms.yml"))
-    count = [gb.count_operations(gb.inverse_dynamics, m).total for m in models.values()]
-    assert count == sorted(count) and count[0] < 0.95 * count[2]
+    analytic, hybrid, numeric = (
+        gb.count_operations(gb.inverse_dynamics, m).total for m in models.values()
+    )
+    assert analytic < hybrid < numeric  # by little, and Newton steps come on top
 
 
 def test_help(capsys):

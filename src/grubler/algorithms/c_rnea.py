@@ -53,11 +53,11 @@ def net_forces(model, q, v, a, f_ext=None, posed=()):
     I = robot.I
     moving = {WORLD: Moving(None, None, np.zeros(3), np.zeros(3), -model.gravity, np.zeros((3, 3)))}
     f, spin, joints = {}, {}, {}
-    for k in model.clusters:
-        positions = k.embedding.positions(q[k.q])
-        G, rates, drifts = k.embedding.velocity_map(positions, v[k.v])
+    for k, embedding in zip(model.clusters, robot.embeddings):
+        positions = embedding.positions(q[k.q])
+        G, rates, drifts = embedding.velocity_map(positions, v[k.v])
         for i in k.bodies:
-            body, Gi = robot.bodies[i], G[k.embedding.columns[i]]
+            body, Gi = robot.bodies[i], G[embedding.columns[i]]
             up = moving[body.parent]
             acceleration = drifts[i] if a is None else Gi @ a[k.v] + drifts[i]
             joints[i] = body, Gi, acceleration

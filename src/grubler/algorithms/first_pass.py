@@ -83,14 +83,13 @@ def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> l
     """
     robot = as_described(model) if posed is None else reduced(model, frozenset(posed))
     states: list[ClusterState] = []
-    for cluster in model.clusters:
+    for cluster, embedding in zip(model.clusters, robot.embeddings):
         parent = None if cluster.parent is None else states[cluster.parent]
-        states.append(_cluster_joint(robot, cluster, q, v, parent))
+        states.append(_cluster_joint(robot, cluster, embedding, q, v, parent))
     return states
 
 
-def _cluster_joint(robot: Reduced, cluster: Cluster, q, v, parent) -> ClusterState:
-    embedding = cluster.embedding
+def _cluster_joint(robot: Reduced, cluster: Cluster, embedding, q, v, parent) -> ClusterState:
     positions = embedding.positions(q[cluster.q])
     G, rates, drifts = embedding.velocity_map(positions, None if v is None else v[cluster.v])
     outputs = tuple(j or 0 for j in cluster.output)

@@ -5,7 +5,7 @@ Rearrangements that leave every joint force and acceleration as it is:
 - frames (`reframed`): a hinge's frame may be turned about and shifted along its axis. Where the
   description has placements that turn about two axes and more, frames are laid by the rules of
   Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y.
-  Elsewhere they slide along their axes (`slid`);
+  Elsewhere they slide along their axes (`slid`). Loops go through the same frames;
 - placements on a body whose origin rests, such as the shoulder of an arm, are marked (`at_rest`);
 - inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
 - rotors (`spinners`) are then known by one number, their moment about the axis.
@@ -19,6 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..embedding import Embedding
 from ..joints import Joint, TurnedHinge, perpendicular
 from ..model import Model
 from ..parts import WORLD, Body
@@ -34,20 +35,28 @@ class Reduced:
     bodies: tuple[Body, ...]
     I: tuple
     spinning: frozenset[int]
+    embeddings: tuple[Embedding, ...]  # of the clusters
 
 
 @lru_cache(maxsize=256)
 def as_described(model: Model) -> Reduced:
     """The model as it is, each body with its own frame and inertia."""
-    return Reduced(model.bodies, tuple(body.spatial for body in model.bodies), frozenset())
+    embeddings = tuple(cluster.embedding for cluster in model.clusters)
+    inertias = tuple(body.spatial for body in model.bodies)
+    return Reduced(model.bodies, inertias, frozenset(), embeddings)
 
 
 @lru_cache(maxsize=256)
 def reduced(model: Model, posed: frozenset[int]) -> Reduced:
     """The model in fewer numbers; bodies in `posed` keep their frame and their six coordinates."""
-    bodies = at_rest(reframed(model.bodies, posed))
+    moved, new = reframed(model.bodies, posed)
+    bodies = at_rest(moved)
     spinning = spinners(bodies) - posed
-    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning)
+    embeddings = tuple(
+        cluster.embedding.reframed(moved, new) if new else cluster.embedding
+        for cluster in model.clusters
+    )
+    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning, embeddings)
 
 
 def spinners(bodies: Sequence[Body]) -> frozenset[int]:
@@ -106,15 +115,16 @@ def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
 # frames
 
 
-def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
-    """The bodies in frames that make placements sparse, where some are not."""
+def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+    """The bodies in frames that make placements sparse, where some are not; and the transforms
+    from each one's frame to its new one, none where placements come with each call."""
     oblique = [
         body
         for body in bodies
         if body.parent != WORLD and np.count_nonzero(body.joint.placement.E) > TURN
     ]
     if not all(_numeric(body) for body in bodies):
-        return bodies
+        return bodies, {}
     if not oblique:
         return slid(bodies, posed)
     turned = {body.parent for body in oblique} | {body.index for body in oblique}
@@ -127,10 +137,10 @@ def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...
         else:
             turned.discard(body.index)
             new[body.index] = Transform.identity()
-    return tuple(_moved(body, new, body.index in turned) for body in bodies)
+    return tuple(_moved(body, new, body.index in turned) for body in bodies), new
 
 
-def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
+def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
     """The bodies with hinges' frames shifted along their axes, where that leaves fewer numbers.
 
     A hinge's origin may go to where the shift from its parent has no part along the axis; its own
@@ -159,7 +169,7 @@ def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[Body, ...]:
         new[body.index] = best[3]
         if body.joint.is_hinge and (body.parent == WORLD or not best[1]):
             resting.add(body.index)
-    return tuple(_moved(body, new, False) for body in bodies)
+    return tuple(_moved(body, new, False) for body in bodies), new
 
 
 def at_rest(bodies: tuple[Body, ...]) -> tuple[Body, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import ModelError
 from ..parts import Body
+from ..spatial import Transform
 
 Positions = Mapping[int, np.ndarray]  # body index -> position of its tree joint
 
@@ -41,6 +42,10 @@ class Loop(ABC):
     @abstractmethod
     def describe(self) -> str:
         """One line for a person: what is coupled to what."""
+
+    def reframed(self, bodies: Sequence[Body], new: Mapping[int, Transform]) -> Loop:
+        """The same loop where bodies have other frames, `new` from the old ones."""
+        return self
 
     def gap(self, q: Positions) -> str:
         """How far the loop is from closed, in words with a unit."""

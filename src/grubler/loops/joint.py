@@ -7,65 +7,29 @@ and the origin of S in P. Every kind is a list of rows of three sorts:
     orientation  sum_i c_i e_i . R n_i = 0     for directions e_i fixed in P and n_i fixed in S
     distance     (p . p / d - d) / 2 = 0
 
-Each row is the pairing of a wrench T (expressed in P) with the relative velocity V of S seen from
-P, so K and k come from spatial algebra: the wrenches are carried down the two chains to the
-nearest common ancestor and meet each joint's motion subspace on the way.
+The rate of a row is the power of a force at the origin of S, or of a moment, in the motion of S
+seen from P: carried from P over the nearest common ancestor to S they meet each joint's motion
+subspace, which gives K. k is what the second derivatives of p and R n leave at zero joint
+accelerations; both are carried from S to P (chain.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..errors import ModelError
 from ..joints import perpendicular
 from ..parts import Body
-from ..spatial import Transform, cross, cross_motion
-from .base import Loop, Positions
+from ..spatial import Transform, cross
+from .base import Loop
+from .chain import Way
 
 LOOP_KINDS = (
     "revolute", "prismatic", "ball", "universal", "cylindrical", "planar", "fixed", "distance",
     "inline", "inplane",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """The motion of the last body of a path relative to the body before its first, at q and v."""
-
-    X: Transform
-    steps: list  # (body, X_i, S_i)
-    velocity: np.ndarray
-    bias: np.ndarray  # acceleration at zero joint accelerations
-
-
-def follow(path: Sequence[Body], q: Positions, v: Positions | None) -> Chain:
-    """Kinematics along a path of tree joints, the start held still."""
-    X, steps = Transform.identity(), []
-    velocity = bias = np.zeros(6)
-    for body in path:
-        joint = body.joint
-        Xi, S = joint.transform(q[body.index]), joint.motion.subspace(q[body.index])
-        steps.append((body, Xi, S))
-        X = Xi @ X
-        if v is not None:
-            vJ = S @ v[body.index]
-            velocity = Xi.motion(velocity) + vJ
-            bias = Xi.motion(bias) + cross_motion(velocity, vJ)
-            drift = joint.motion.bias(q[body.index], v[body.index])
-            bias = bias if drift is None else bias + drift
-    return Chain(X, steps, velocity, bias)
-
-
-def pull_back(chain: Chain, wrenches) -> dict:
-    """Rows of K by body: wrenches on the chain's last body meet each joint's subspace."""
-    blocks = {}
-    for body, Xi, S in reversed(chain.steps):
-        blocks[body.index] = wrenches.T @ S
-        wrenches = Xi.forces_back(wrenches)
-    return blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,58 +96,64 @@ class LoopJoint(Loop):
     def rows(self):
         return len(self._position) + len(self._orientation) + (self.kind == "distance")
 
-    def _relative(self, chain_P: Chain, chain_S: Chain) -> Transform:
-        """X_SP, whose E' is R and whose r is p."""
-        return (self.frame_S @ chain_S.X) @ (self.frame_P @ chain_P.X).inverse()
+    def reframed(self, bodies, new):
+        ancestor = (self.path_P or self.path_S)[0].parent
+
+        def moved(path, frame):
+            last = path[-1].index if path else ancestor
+            return tuple(bodies[body.index] for body in path), frame @ new[last].inverse()
+
+        path_P, frame_P = moved(self.path_P, self.frame_P)
+        path_S, frame_S = moved(self.path_S, self.frame_S)
+        return replace(
+            self, path_P=path_P, path_S=path_S, frame_P=frame_P.rounded(), frame_S=frame_S.rounded()
+        )
+
+    def _way(self, q) -> Way:
+        return Way(self.path_S, self.path_P, q)
+
+    def _origin(self, way: Way, v=None) -> tuple:
+        """The origin of S as bodies on the way see it, and p with its derivatives."""
+        seen, (x, dx, ddx) = way.carried(self.frame_S.r, v)
+        rotate = self.frame_P.rotate
+        return seen, (rotate(x - self.frame_P.r), rotate(dx), rotate(ddx))
+
+    def _direction(self, way: Way, n, v=None) -> tuple:
+        """R n with its derivatives."""
+        _, jet = way.carried(self.frame_S.rotate_back(n), v, point=False)
+        return tuple(self.frame_P.rotate(x) for x in jet)
+
+    def _turned(self, way: Way, v=None) -> list:
+        """Of each orientation row the terms (c, e, R n with its derivatives)."""
+        normals = {n.tobytes(): n for row in self._orientation for _, _, n in row}
+        jets = {key: self._direction(way, n, v) for key, n in normals.items()}
+        return [[(c, e, jets[n.tobytes()]) for c, e, n in row] for row in self._orientation]
 
     def residual(self, q):
-        X = self._relative(follow(self.path_P, q, None), follow(self.path_S, q, None))
-        R, p = X.E.T, X.r
+        way = self._way(q)
+        _, (p, *_) = self._origin(way)
         rows = [b @ p for b in self._position]
-        rows += [sum(c * (e @ (R @ n)) for c, e, n in row) for row in self._orientation]
+        rows += [sum(c * (e @ n) for c, e, (n, *_) in row) for row in self._turned(way)]
         if self.kind == "distance":
             rows.append((p @ p / self.distance - self.distance) / 2)
         return np.stack(rows)
 
     def linearize(self, q, v):
-        chain_P, chain_S = follow(self.path_P, q, v), follow(self.path_S, q, v)
-        X_SP = self._relative(chain_P, chain_S)
-        X_PS, R, p = X_SP.inverse(), X_SP.E.T, X_SP.r
-        T = self._wrenches(R, p)
-        on_S = self.frame_S.forces_back(X_PS.forces_back(T))
-        on_P = self.frame_P.forces_back(T)
-        blocks = pull_back(chain_S, on_S)
-        blocks |= {i: -block for i, block in pull_back(chain_P, on_P).items()}
+        way = self._way(q)
+        seen, (p, dp, ddp) = self._origin(way, v)
+        turned = self._turned(way, v)
+        forces = [*self._position, *([p / self.distance] if self.kind == "distance" else [])]
+        moments = [sum(c * cross(n, e) for c, e, (n, *_) in row) for row in turned]
+        back = [self.frame_P.rotate_back(_columns(x)) for x in (forces, moments)]
+        blocks = way.rows(*back, seen)
         if v is None:
             return blocks, None
-        to_P_S = X_PS @ self.frame_S
-        v_P = self.frame_P.motion(chain_P.velocity)
-        V = to_P_S.motion(chain_S.velocity) - v_P
-        # the derivative of V's components in P, at zero joint accelerations
-        dV = to_P_S.motion(chain_S.bias) - self.frame_P.motion(chain_P.bias) - cross_motion(v_P, V)
-        return blocks, -(T.T @ dV + self._wrench_rates(R, p, V).T @ V)
-
-    def _wrenches(self, R, p):
-        """T (6, rows): row = T . V, where V_lin + w x p is the velocity of S's origin in P."""
-        columns = [np.concatenate([cross(p, b), b]) for b in self._position]
-        for row in self._orientation:
-            moment = sum(c * cross(R @ n, e) for c, e, n in row)
-            columns.append(np.concatenate([moment, np.zeros(3)]))
+        # the second derivative of each row at zero joint accelerations
+        k = [b @ ddp for b in self._position]
+        k += [sum(c * (e @ ddn) for c, e, (_, _, ddn) in row) for row in turned]
         if self.kind == "distance":
-            columns.append(np.concatenate([np.zeros(3), p / self.distance]))  # p x p = 0
-        return np.stack(columns, axis=1)
-
-    def _wrench_rates(self, R, p, V):
-        """dT/dt (6, rows) in the coordinates of P."""
-        w = V[:3]
-        dp = V[3:] + cross(w, p)
-        columns = [np.concatenate([cross(dp, b), np.zeros(3)]) for b in self._position]
-        for row in self._orientation:
-            moment = sum(c * cross(cross(w, R @ n), e) for c, e, n in row)
-            columns.append(np.concatenate([moment, np.zeros(3)]))
-        if self.kind == "distance":
-            columns.append(np.concatenate([np.zeros(3), dp / self.distance]))
-        return np.stack(columns, axis=1)
+            k.append((p @ ddp + dp @ dp) / self.distance)
+        return blocks, -np.stack(k)
 
     def describe(self):
         return f"{self.kind} joint between {self.ends[0]} and {self.ends[1]}"
@@ -202,9 +172,13 @@ class LoopJoint(Loop):
 
     def on_branch(self, q):
         """Aligned axes must point the same way, locked frames must not be half a turn apart."""
-        X = self._relative(follow(self.path_P, q, None), follow(self.path_S, q, None))
+        way = self._way(q)
         if self.kind in ("revolute", "cylindrical", "planar"):
-            return bool(self.axis @ X.E.T @ self.axis > 0)
+            return bool(self.axis @ self._direction(way, self.axis)[0] > 0)
         if self.kind in ("fixed", "prismatic"):
-            return bool(np.trace(X.E) > 1.0)
+            return bool(sum(e @ self._direction(way, e)[0] for e in np.eye(3)) > 1.0)
         return True
+
+
+def _columns(vectors: list):
+    return np.stack(vectors, axis=1) if vectors else np.zeros((3, 0))

@@ -27,7 +27,8 @@ from ...joints import Prismatic, Revolute, Universal
 from ...parts import Body
 from ...spatial import Transform, axis_rotation, cross
 from ...symbolic import cos_sin
-from ..joint import LoopJoint, follow
+from ..chain import follow
+from ..joint import LoopJoint
 from .base import ClosedForm, angle_between
 
 MEET = 1e-7  # m: axes that pass closer than this meet

@@ -1,0 +1,101 @@
+"""Kinematics along paths of tree joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..parts import Body
+from ..spatial import Transform, cross, cross_motion
+from .base import Positions
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The motion of the last body of a path relative to the body before its first, at q and v."""
+
+    X: Transform
+    steps: list  # (body, X_i, S_i)
+    velocity: np.ndarray
+    bias: np.ndarray  # acceleration at zero joint accelerations
+
+
+def follow(path: Sequence[Body], q: Positions, v: Positions | None) -> Chain:
+    """Kinematics along a path of tree joints, the start held still."""
+    X, steps = Transform.identity(), []
+    velocity = bias = np.zeros(6)
+    for body in path:
+        joint = body.joint
+        Xi, S = joint.transform(q[body.index]), joint.motion.subspace(q[body.index])
+        steps.append((body, Xi, S))
+        X = Xi @ X
+        if v is not None:
+            vJ = S @ v[body.index]
+            velocity = Xi.motion(velocity) + vJ
+            bias = Xi.motion(bias) + cross_motion(velocity, vJ)
+            drift = joint.motion.bias(q[body.index], v[body.index])
+            bias = bias if drift is None else bias + drift
+    return Chain(X, steps, velocity, bias)
+
+
+class Way:
+    """The way from one body (S) up to an ancestor and down to another (P), at q.
+
+    Points and directions are carried along it one by one: with hinges' axes along z that costs less
+    than the product of all rotations.
+    """
+
+    def __init__(self, path_S: Sequence[Body], path_P: Sequence[Body], q: Positions):
+        def steps(path):
+            joints = [(body.index, body.joint, q[body.index]) for body in path]
+            return [(i, j, j.transform(x), j.motion.subspace(x)) for i, j, x in joints]
+
+        self.q, self.up, self.down = q, steps(path_S)[::-1], steps(path_P)
+
+    def carried(self, x, v: Positions | None = None, point: bool = True) -> tuple:
+        """A point fixed in S, or a direction: as each body on the way sees it, by index; and as P
+        does, with its first and second derivative there at zero joint accelerations."""
+        seen, dx, ddx = {}, np.zeros(3), np.zeros(3)
+        for i, joint, X, S in self.up:
+            seen[i] = x
+            if v is not None:
+                w, u, drift = self._rates(i, joint, S, v[i], x, point)
+                kept = dx + u
+                ddx = X.rotate_back(ddx + cross(w, kept + dx) + drift)
+                dx = X.rotate_back(kept)
+            x = X.rotate_back(x) + X.r if point else X.rotate_back(x)
+        for i, joint, X, S in self.down:
+            x = seen[i] = X.rotate(x - X.r if point else x)
+            if v is not None:
+                w, u, drift = self._rates(i, joint, S, v[i], x, point)
+                kept = X.rotate(dx)
+                dx = kept - u
+                ddx = X.rotate(ddx) - cross(w, kept + dx) - drift
+        return seen, (x, dx, ddx)
+
+    def _rates(self, i: int, joint, S, rate, x, point: bool) -> tuple:
+        """How a joint turns its body, moves the body's point at x, and the drift of that."""
+        vJ, c = S @ rate, joint.motion.bias(self.q[i], rate)
+        c = np.zeros(6) if c is None else c
+        w, u, drift = vJ[:3], cross(vJ[:3], x), cross(c[:3], x)
+        return (w, u + vJ[3:], drift + c[3:]) if point else (w, u, drift)
+
+    def rows(self, forces, moments, seen: dict) -> dict:
+        """What forces at a point of S, and moments, seen from P, do to S against P, by joint: the
+        rows of K. `seen` is the point (`carried`)."""
+        n, T, blocks = forces.shape[1], np.concatenate([forces, moments], axis=1), {}
+
+        def met(S, at):
+            moved = [S[3:, k] + cross(S[:3, k], at) for k in range(S.shape[1])]
+            parts = [T[:, :n].T @ np.stack(moved, axis=1)] if n else []
+            return np.concatenate(parts + ([T[:, n:].T @ S[:3]] if n < T.shape[1] else []))
+
+        for i, _, X, S in reversed(self.down):
+            blocks[i] = -met(S, seen[i])
+            T = X.rotate_back(T)
+        for i, _, X, S in reversed(self.up):
+            T = X.rotate(T)
+            blocks[i] = met(S, seen[i])
+        return blocks
