@@ -70,6 +70,11 @@ def with_equal_signs(tape: Tape) -> Tape:
     return signs.rewritten()
 
 
+def _terms(reads) -> tuple:
+    """The two terms of a sum, of which the first may be a product."""
+    return reads[:-1], reads[-1:]
+
+
 def _leading_to(instructions: list[Instruction], ops) -> set[int]:
     """All values that results of some operations depend on."""
     found: set[int] = set()
@@ -134,7 +139,7 @@ class _Signs:
         for k, instruction in enumerate(self.tape.instructions):
             op, reads = instruction[0], operands(instruction)
             if op in SIGNS:
-                self.negated.append(self._sum(k, op, self._terms(reads)))
+                self.negated.append(self._sum(k, op, _terms(reads)))
             elif op in _PRODUCTS:
                 self.negated.append(self._product(k, reads))
                 read += reads[1:] if op == "div" else ()
@@ -143,9 +148,6 @@ class _Signs:
                 read += reads
         for v in (*read, *(v for values in self.tape.results for v in values)):
             self.choices.vanishes(self.negated[v])
-
-    def _terms(self, reads) -> tuple:
-        return reads[:-1], reads[-1:]
 
     def _of(self, reads) -> int:
         out = 0
@@ -164,31 +166,31 @@ class _Signs:
         """Whether a sum is the negative, so that its terms have the signs that they have in the
         first of its bundle; of that one, as of a sum by itself, the first term is added."""
         own = [sign ^ self._of(term) for sign, term in zip(SIGNS[op], terms)]
-        if k in self.fixed:
-            free = 0
-        else:
-            free = own[0] if KIND[op] == "sum" else self.choices.new()
         first = self.first.setdefault(self.bundle.get(k, k), k)
-        negated, turned = free, [0, 0]
-        if first != k:
-            change = [x ^ y for x, y in zip(own, self.signs[first])]
-            constant = [self._has_constant(term) for term in terms]
-            if k in self.fixed:
-                negated, constant = 0, [False, False]
-                if not self.choices.vanishes(change[0]):
-                    change = [0, 1]
-            elif all(constant):
-                negated = change[0] ^ self.choices.new()
-            else:
-                negated = change[constant.index(False)]
-            if any(constant):
-                turned = [c * (x ^ negated) for c, x in zip(constant, change)]
-            elif not self.choices.vanishes(change[0] ^ change[1]):
-                self.alone.add(k)
-                negated = free
+        change = [x ^ y for x, y in zip(own, self.signs.get(first, own))]
+        negated, turned, alike = 0, [0, 0], True
+        if k in self.fixed:
+            alike = all(map(self.choices.vanishes, change))
+        elif first != k:
+            negated, turned, alike = self._like_the_first(change, terms)
+        if not alike:
+            self.alone.add(k)
+        if k not in self.fixed and (first == k or not alike):
+            negated = own[0] if KIND[op] == "sum" else self.choices.new()
         self.turned[k] = turned
         self.signs[k] = [x ^ t ^ negated for x, t in zip(own, turned)]
         return negated
+
+    def _like_the_first(self, change: list[int], terms) -> tuple[int, list[int], bool]:
+        """Whether a sum is the negative, its constants are turned, and that makes it like the first
+        of its bundle, from which its terms' signs differ by `change`."""
+        constant = [self._has_constant(term) for term in terms]
+        if all(constant):
+            negated = change[0] ^ self.choices.new()
+        else:
+            negated = change[constant.index(False)]
+        turned = [c * (x ^ negated) for c, x in zip(constant, change)]
+        return negated, turned, any(constant) or self.choices.vanishes(change[0] ^ change[1])
 
     def _has_constant(self, reads) -> bool:
         return any(self.tape.instructions[a][0] == "const" for a in reads)
@@ -215,7 +217,7 @@ class _Signs:
                 place.append(put(with_operands(instruction, values)))
                 continue
             values = [place[a] for a in reads]
-            terms = self._terms(range(len(reads))) if op in SIGNS else [range(len(reads))]
+            terms = _terms(range(len(reads))) if op in SIGNS else [range(len(reads))]
             for term, turned in zip(terms, self.turned[k]):
                 if self.choices.value(turned):
                     i = next(i for i in term if self._has_constant(reads[i : i + 1]))
