@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
+from grubler.algorithms.reduction import reframed
 from grubler.embedding import stack_rows
 from grubler.loops import LOOP_KINDS
 from grubler.symbolic import Differentiable
@@ -68,7 +69,7 @@ def test_every_kind_is_tested():
 
 @pytest.mark.parametrize("kind", LOOP_KINDS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_rows_from_spatial_algebra_equal_derivatives_of_phi(kind, seed):
+def test_rows_are_derivatives_of_phi(kind, seed):
     model = spatial_loop(kind, seed)
     (cluster,), (loop,) = model.clusters, model.loops
     assert loop.rows == ROWS[kind]
@@ -88,6 +89,58 @@ def test_rows_from_spatial_algebra_equal_derivatives_of_phi(kind, seed):
         assert np.abs(K - phi.jacobian(q)).max() < 1e-13
         assert np.abs(k + phi.curvature(q, qd)).max() < 1e-12
     assert cluster.nv == model.nq - ROWS[kind]
+
+
+def loop_through(kinds, closing):
+    """A loop through joints of many kinds on either side, placed at random."""
+    rng = np.random.default_rng(2)
+    b, ends = gb.ModelBuilder("loop through many kinds"), []
+    for side in (kinds, kinds[::-1]):
+        parent = "world"
+        for i, kind in enumerate(side):
+            name = f"{len(ends)}{kind}{i}"
+            options = {"universal": {"axis": (0, 0, 1), "axis2": (0, 1, 0)}, "spherical": {}}
+            options = options.get(kind, {"axis": rng.uniform(-1, 1, 3)})
+            if kind == "helical":
+                options["pitch"] = 0.1
+            b.add_body(name, 1.0, rng.uniform(-0.1, 0.1, 3), (0.02, 0, 0, 0.03, 0, 0.04))
+            b.add_joint(f"j{name}", kind, parent, name, xyz=rng.uniform(-0.4, 0.4, 3),
+                        rpy=rng.uniform(-1, 1, 3), **options)  # fmt: skip
+            parent = name
+        ends.append(parent)
+    b.add_loop("closing", closing, *ends, axis=(0.2, -0.3, 1.0))
+    return b.build()
+
+
+@pytest.mark.parametrize("closing", ["ball", "revolute", "fixed"])
+@pytest.mark.parametrize(
+    "kinds",
+    [("universal", "helical", "spherical"), ("planar", "revolute", "universal", "cylindrical")],
+)
+def test_rows_through_joints_of_every_kind(kinds, closing):
+    """K v and -k are the first and second derivative of φ while all joints go on as they do; and
+    the same where bodies are seen from other frames."""
+    model = loop_through(kinds, closing)
+    (cluster,), (loop,) = model.clusters, model.loops
+    joint, rng, h = cluster.embedding, np.random.default_rng(0), 1e-4
+    q = {b.index: b.joint.motion.integrate(b.joint.motion.neutral(), rng.uniform(-1, 1, b.joint.nv))
+         for b in model.bodies}  # fmt: skip
+    v = {b.index: rng.uniform(-1, 1, b.joint.nv) for b in model.bodies}
+
+    def phi(t):
+        return loop.residual(
+            {b.index: b.joint.motion.integrate(q[b.index], t * v[b.index]) for b in model.bodies}
+        )
+
+    K, k = joint.constraint(q, v)
+    rate = K @ np.concatenate([v[b.index] for b in joint.bodies])
+    assert np.abs(rate - (phi(h) - phi(-h)) / (2 * h)).max() < 1e-7
+    assert np.abs(k + (phi(h) - 2 * phi(0.0) + phi(-h)) / h**2).max() < 1e-6
+    moved, new = reframed(model.bodies, frozenset())
+    turned = [i for i in new if not np.array_equal(new[i].E, np.eye(3))]
+    assert len(turned) == 2 * kinds.count("revolute")
+    other = joint.reframed(moved, new).constraint(q, v)
+    assert np.abs(other[0] - K).max() < 1e-13 and np.abs(other[1] - k).max() < 1e-12
 
 
 @pytest.mark.parametrize("kind", LOOP_KINDS)
