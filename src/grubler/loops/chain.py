@@ -1,43 +1,14 @@
-"""Kinematics along paths of tree joints."""
+"""Kinematics along paths of tree joints: a point, and directions, from body to body."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..parts import Body
-from ..spatial import Transform, cross, cross_motion
+from ..spatial import cross
 from .base import Positions
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """The motion of the last body of a path relative to the body before its first, at q and v."""
-
-    X: Transform
-    steps: list  # (body, X_i, S_i)
-    velocity: np.ndarray
-    bias: np.ndarray  # acceleration at zero joint accelerations
-
-
-def follow(path: Sequence[Body], q: Positions, v: Positions | None) -> Chain:
-    """Kinematics along a path of tree joints, the start held still."""
-    X, steps = Transform.identity(), []
-    velocity = bias = np.zeros(6)
-    for body in path:
-        joint = body.joint
-        Xi, S = joint.transform(q[body.index]), joint.motion.subspace(q[body.index])
-        steps.append((body, Xi, S))
-        X = Xi @ X
-        if v is not None:
-            vJ = S @ v[body.index]
-            velocity = Xi.motion(velocity) + vJ
-            bias = Xi.motion(bias) + cross_motion(velocity, vJ)
-            drift = joint.motion.bias(q[body.index], v[body.index])
-            bias = bias if drift is None else bias + drift
-    return Chain(X, steps, velocity, bias)
 
 
 class Way:

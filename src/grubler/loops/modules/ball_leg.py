@@ -19,7 +19,7 @@ import numpy as np
 
 from ...joints import Prismatic, Spherical
 from ...spatial import cross, quaternion_matrix, quaternion_product
-from .legs import Leg
+from .legs import Approach, Leg
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class SpuLeg(Leg):
     module = "SPU leg"
 
     def value(self, x):
-        q = self._spread(self.inputs, x)
-        t, k = self.goal(q), self._approach(x).turn @ self.other_axis
+        approach = self._approach(x)
+        t, k = approach.at, approach.direction(self.other_axis)[0]
         s = self._slider(t)
         return np.concatenate([self._turned(self._rotation(t, k, s)), np.stack([s])])
 
@@ -79,32 +79,26 @@ class SpuLeg(Leg):
         return quaternion_product(centre, np.concatenate([[0.0], m / np.linalg.norm(m)]))
 
     def jacobian(self, x):
-        solve, approach, R, k, _ = self._frame(x)
-        u, turning = R.T @ approach.velocities(), approach.turning()
-        columns = []
-        for i in range(u.shape[1]):
-            rate = R.T @ cross(turning[:, i], k)
-            columns.append(solve(u[:, i], -(self.own_axis @ rate)))
-        return np.stack(columns, axis=1)
+        solve, approach, R, (k, *_), _ = self._frame(x)
+        rows = approach.velocities(moment=cross(k, R @ self.own_axis))
+        u, h = R.T @ rows[:3], -rows[3]
+        return np.stack([solve(u[:, i], h[i]) for i in range(u.shape[1])], axis=1)
 
     def curvature(self, x, d):
-        solve, approach, R, k, w = self._frame(x, d)
-        m, k_leg = self.own_axis, R.T @ k
-        turning = approach.turning() @ d
-        dk = cross(turning, k)
-        k1, k2 = R.T @ dk, R.T @ (cross(approach.turning_rate(d), k) + cross(turning, dk))
-        rates = solve(R.T @ (approach.velocities() @ d), -(m @ k1))
+        solve, approach, R, jet, w = self._frame(x, d)
+        m, (k_leg, k1, k2) = self.own_axis, (R.T @ k for k in jet)
+        rates = solve(R.T @ approach.velocity, -(m @ k1))
         spin, sliding = rates[:3], rates[3]
         wm = cross(spin, m)
         swing = cross(spin, cross(spin, w) + (2.0 * sliding) * self.slide)
         bend = cross(spin, wm) @ k_leg + 2.0 * (wm @ k1) + m @ k2
-        return solve(R.T @ approach.acceleration(d) - swing, -bend)
+        return solve(R.T @ approach.acceleration - swing, -bend)
 
     def _frame(self, x, d=None):
         """What velocities and accelerations are solved with at x."""
         approach = self._approach(x, d)
-        t, k = approach.at, approach.turn @ self.other_axis
-        s = self._slider(t)
+        t, jet = approach.at, approach.direction(self.other_axis)
+        k, s = jet[0], self._slider(t)
         R, w, e = self._rotation(t, k, s), self.start + s * self.slide, self.slide
         g = cross(self.own_axis, R.T @ k)
         inverse, across = 1.0 / (t @ t), 1.0 / (w @ g)
@@ -116,7 +110,7 @@ class SpuLeg(Leg):
             spin = normal + ((h - normal @ g) * across) * w
             return np.concatenate([spin, np.stack([sliding])])
 
-        return solve, approach, R, k, w
+        return solve, approach, R, jet, w
 
     @classmethod
     def make(cls, loop, on_S, leg, inputs, reference):
@@ -136,8 +130,8 @@ class SpuLeg(Leg):
         branch = 1 if start @ slide + centre[4] >= 0 else -1
         made = cls(loop.name, inputs, tuple(leg), loop, branch, centre, on_S, start, slide,
                    own_axis, other.E.T @ theirs, 1, branch)  # fmt: skip
-        x = made._gather(reference)
-        t, k = made.goal(reference), made._approach(x).turn @ made.other_axis
+        approach = Approach(made, reference)
+        t, k = approach.at, approach.direction(made.other_axis)[0]
         moved = quaternion_matrix(centre[:4]) @ own_axis
         side = moved @ np.cross(t, k)
         return made if side >= 0 else replace(made, flip=-1)

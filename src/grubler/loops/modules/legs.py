@@ -27,8 +27,7 @@ from ...joints import Prismatic, Revolute, Universal
 from ...parts import Body
 from ...spatial import Transform, axis_rotation, cross
 from ...symbolic import cos_sin
-from ..chain import follow
-from ..joint import LoopJoint
+from ..chain import Way
 from .base import ClosedForm, angle_between
 
 MEET = 1e-7  # m: axes that pass closer than this meet
@@ -103,7 +102,7 @@ class Leg(ClosedForm):
 
     def goal(self, q):
         """The closing point in the frame of the leg's first joint."""
-        return leg_goal(self.loop, self.on_S, self.outputs, q)
+        return Approach(self, q).at
 
     def _approach(self, x, d=None) -> Approach:
         q = self._spread(self.inputs, x)
@@ -151,8 +150,8 @@ class GimbalLeg(Leg):
         solved, approach = self.value(x), self._approach(x, d)
         R, M = self._solving_frame(solved)
         inverse = inverse3(M)
-        rates = inverse @ (R @ (approach.velocities() @ d))
-        return inverse @ (R @ approach.acceleration(d) - self._drift(solved, rates))
+        rates = inverse @ (R @ approach.velocity)
+        return inverse @ (R @ approach.acceleration - self._drift(solved, rates))
 
 
 def inverse3(A):
@@ -162,72 +161,34 @@ def inverse3(A):
     return np.stack(rows) / (a @ rows[0])
 
 
-def leg_goal(loop: LoopJoint, on_S: bool, leg, q):
-    own, other = (loop.path_S, loop.path_P) if on_S else (loop.path_P, loop.path_S)
-    frame = loop.frame_P if on_S else loop.frame_S
-    goal = (frame @ follow(other, q, None).X).r
-    foot = leg[0].joint.placement @ follow(own[: len(own) - len(leg)], q, None).X
-    return foot.E @ (goal - foot.r)
-
-
 class Approach:
     """How the closing point moves seen from the foot of a leg, in the foot's axes.
 
-    The point moves with the last body of the other path (`point`), the foot with the body before
-    the leg (`foot`); both are seen from their common ancestor.
+    The point moves with the last body of the other path, the foot with the body before the leg.
     """
 
-    def __init__(self, leg: Leg, q, rates):
+    def __init__(self, leg: Leg, q, rates=None):
         loop, n = leg.loop, len(leg.outputs)
         own, other = (loop.path_S, loop.path_P) if leg.on_S else (loop.path_P, loop.path_S)
         frame = loop.frame_P if leg.on_S else loop.frame_S
-        self.leg, self.at = leg, leg.goal(q)
+        self.leg, self.rates = leg, rates
         self.placement = leg.outputs[0].joint.placement
-        self.point, self.foot = follow(other, q, rates), follow(own[: len(own) - n], q, rates)
-        self.there = Transform(np.eye(3), frame.r)  # at the point, in the axes of its body
-        self.turn = self.placement.E @ self.foot.X.E @ self.point.X.E.T
+        self.way = Way(other, own[: len(own) - n], q)
+        self.seen, (x, dx, ddx) = self.way.carried(frame.r, rates)
+        turned = (x - self.placement.r, dx, ddx)
+        self.at, self.velocity, self.acceleration = map(self.placement.rotate, turned)
 
-    def velocities(self):
-        """(3, n): columns in the order of the leg's inputs."""
-        columns = {i: self.turn @ c[3:] for i, c in _carried(self.point, self.there).items()}
-        for i, c in _carried(self.foot, self.placement).items():
-            turned = [c[3:, k] + cross(c[:3, k], self.at) for k in range(c.shape[1])]
-            columns[i] = -np.stack(turned, axis=1)
-        return self.leg._stack(columns, self.leg.inputs)
+    def direction(self, n) -> list:
+        """A direction fixed in the point's body, with its derivatives."""
+        _, jet = self.way.carried(n, self.rates, point=False)
+        return [self.placement.rotate(x) for x in jet]
 
-    def acceleration(self, d):
-        """At zero accelerations of the inputs, which move by d."""
-        v, a = (self.there.motion(x) for x in (self.point.velocity, self.point.bias))
-        out = self.turn @ (a[3:] + cross(v[:3], v[3:]))
-        if not self.foot.steps:
-            return out
-        v, a = (self.placement.motion(x) for x in (self.foot.velocity, self.foot.bias))
-        w, moving = v[:3], v[3:] + cross(v[:3], self.at)
-        out = out - (a[3:] + cross(a[:3], self.at) + cross(w, moving))
-        return out - 2.0 * cross(w, self.velocities() @ d)
-
-    def turning(self):
-        """(3, n): the angular velocity of the point's body seen from the foot, column by column."""
-        columns = {i: self.turn @ c[:3] for i, c in _carried(self.point, self.there).items()}
-        for i, c in _carried(self.foot, self.placement).items():
-            columns[i] = -c[:3]
-        return self.leg._stack(columns, self.leg.inputs)
-
-    def turning_rate(self, d):
-        """Its derivative at zero accelerations of the inputs, which move by d."""
-        out = self.turn @ self.point.bias[:3]
-        if not self.foot.steps:
-            return out
-        v, a = (self.placement.motion(x) for x in (self.foot.velocity, self.foot.bias))
-        return out - a[:3] - cross(v[:3], self.turning() @ d)
-
-
-def _carried(chain, X: Transform) -> dict:
-    """The motion of a frame on a chain's last body by each of its joints, in the frame's axes."""
-    columns = {}
-    for body, Xi, S in chain.steps:
-        columns = {i: Xi.motions(c) for i, c in columns.items()} | {body.index: S}
-    return {i: X.motions(c) for i, c in columns.items()}
+    def velocities(self, moment=None):
+        """(3, n): columns in the order of the leg's inputs; with a moment one more row, its power
+        in the turning of the point's body."""
+        moments = np.zeros((3, 0)) if moment is None else np.stack([moment], axis=1)
+        back = [self.placement.rotate_back(T) if T.size else T for T in (np.eye(3), moments)]
+        return self.leg._stack(self.way.rows(*back, self.seen), self.leg.inputs)
 
 
 @dataclass(frozen=True, eq=False)
