@@ -27,7 +27,11 @@ class Way:
 
     def carried(self, x, v: Positions | None = None, point: bool = True) -> tuple:
         """A point fixed in S, or a direction: as each body on the way sees it, by index; and as P
-        does, with its first and second derivative there at zero joint accelerations."""
+        does, with its first and second derivative there at zero joint accelerations.
+
+        A body that its joint turns by w, and moves at y = E (x - r) by u, sees the point move by
+        dy = E dx - u and ddy = E ddx - w × (E dx + dy) - drift; on the way up the same, for x.
+        """
         seen, dx, ddx = {}, np.zeros(3), np.zeros(3)
         for i, joint, X, S in self.up:
             seen[i] = x
