@@ -14,85 +14,17 @@ Within 3 ulp, erf and pow within 6; infinities and NaN as in C.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from .elementary import _polynomial
-
-
-@dataclass(frozen=True)
-class _Format:
-    """What the kernels need to know of a floating-point format."""
-
-    bits: int
-    fraction: int  # bits of the fraction
-    ln2: tuple[float, float]  # the first part times any exponent is exact
-    terms: int  # of e^r - 1, |r| <= ln(2)/2, beyond the first
-    logarithm: tuple[float, ...]  # log(1 + f) = f - f^2/2 + s (f^2/2 + z (l0 + l1 z + ...))
-    overflow: float  # beyond, exp is infinite, and below its negative zero
-    large: float  # above, x^2 + 1 is x^2
-    # erf: polynomials through Chebyshev nodes, made in 300 bits
-    error_near: tuple[float, ...]  # erf x = x (e0 + e1 x^2 + ...), |x| <= 1
-    error_far: tuple[float, ...]  # erf x = 1 - exp(-(f0 + f1 w + ...)), w = x - 2.5
-    error_end: float  # above, erf is one
-
-    @property
-    def bias(self) -> int:
-        return 2 ** (self.bits - self.fraction - 2) - 1
-
-
-_FORMATS = {
-    "float64": _Format(
-        64, 52, (6.93147180369123816490e-01, 1.90821492927058770002e-10), 13,
-        (
-            6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
-            2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
-            1.479819860511658591e-01,
-        ),
-        760.0, 2.0**28,
-        (
-            1.12837916709551257, -0.376126389031837524, 0.112837916709551202,
-            -0.0268661706451298408, 0.00522397762542329831, -0.00085483270219348296,
-            0.000120553329028887354, -0.0000149256475675193321, 1.64620454414684189e-6,
-            -1.63646421581676153e-7, 1.4792401209404813e-8, -1.21645600572834501e-9,
-            8.70904512905310669e-11, -4.23094582429533782e-12,
-        ),
-        (
-            7.8068152727272641, 5.35268075098638971, 0.943893733524154484, 0.0108580727385520111,
-            -0.00216547689912898683, 0.000420932561411608394, -0.0000770308048284752895,
-            0.000012755839113441045, -1.7689823200597669e-6, 1.55969769024673022e-7,
-            1.26083107984563439e-8, -1.09333179435115238e-8, 3.51321328032423749e-9,
-            -8.40399866696078435e-10, 1.6181960578630976e-10, -2.37941654024269554e-11,
-            1.67636345159511369e-12, 5.04322481602269315e-13, -2.8228282053579816e-13,
-            8.06891770510231632e-14, -1.54399488374612158e-14, 1.95340994907696984e-15,
-            -1.47577998024300231e-16, 5.03817509082021615e-18,
-        ),
-        6.0,
-    ),
-    "float32": _Format(
-        32, 23, (6.9313812256e-01, 9.0580006145e-06), 8,
-        (0.66666662693, 0.40000972152, 0.28498786688, 0.24279078841),
-        120.0, 2.0**13,
-        (
-            1.12837916706154342, -0.376126384680287104, 0.112837824952368445,
-            -0.0268654307276702429, 0.0052210318078580228, -0.000848408040553510629,
-            0.00011265959025606609, -9.66704457148699642e-6,
-        ),
-        (
-            7.80681527272726436, 5.35268067422448718, 0.943893703610650721, 0.0108585416428968249,
-            -0.00216530354916251969, 0.000420122523541289456, -0.0000772913761538461934,
-            0.0000133150143973169079, -1.63715141459364356e-6,
-        ),
-        4.0,
-    ),
-}  # fmt: skip
+from .ptx_formats import FORMATS
 
 
 class _Math:
     """The functions of one precision, written through an emitter of scalars."""
 
     def __init__(self, e):
-        self.e, self.f = e, _FORMATS[e.dtype]
+        self.e, self.f = e, FORMATS[e.dtype]
         self.integer = f"i{self.f.bits}"
 
     # --- arithmetic, by name ---
