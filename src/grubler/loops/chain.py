@@ -7,23 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..parts import Body
-from ..spatial import cross
+from ..spatial import Transform, cross
 from .base import Positions
 
 
 class Way:
-    """The way from one body (S) up to an ancestor and down to another (P), at q.
+    """The way from one body (S) up to an ancestor and down to another, and into a frame P on it,
+    at q.
 
     Points and directions are carried along it one by one: with hinges' axes along z that costs less
     than the product of all rotations.
     """
 
-    def __init__(self, path_S: Sequence[Body], path_P: Sequence[Body], q: Positions):
+    def __init__(
+        self, path_S: Sequence[Body], path_P: Sequence[Body], frame_P: Transform, q: Positions
+    ):
         def steps(path):
             joints = [(body.index, body.joint, q[body.index]) for body in path]
             return [(i, j, j.transform(x), j.motion.subspace(x)) for i, j, x in joints]
 
-        self.q, self.up, self.down = q, steps(path_S)[::-1], steps(path_P)
+        self.q, self.frame = q, frame_P
+        self.up, self.down = steps(path_S)[::-1], steps(path_P)
 
     def carried(self, x, v: Positions | None = None, point: bool = True) -> tuple:
         """A point fixed in S, or a direction: as each body on the way sees it, by index; and as P
@@ -48,7 +52,8 @@ class Way:
                 kept = X.rotate(dx)
                 dx = kept - u
                 ddx = X.rotate(ddx) - cross(w, kept + dx) - drift
-        return seen, (x, dx, ddx)
+        jet = (x - self.frame.r if point else x, dx, ddx)
+        return seen, tuple(self.frame.rotate(x) for x in jet)
 
     def _rates(self, i: int, joint, S, rate, x, point: bool) -> tuple:
         """How a joint turns its body, moves the body's point at x, and the drift of that."""
@@ -57,10 +62,11 @@ class Way:
         w, u, drift = vJ[:3], cross(vJ[:3], x), cross(c[:3], x)
         return (w, u + vJ[3:], drift + c[3:]) if point else (w, u, drift)
 
-    def rows(self, forces, moments, seen: dict) -> dict:
+    def rows(self, forces: list, moments: list, seen: dict) -> dict:
         """What forces at a point of S, and moments, seen from P, do to S against P, by joint: the
         rows of K. `seen` is the point (`carried`)."""
-        n, T, blocks = forces.shape[1], np.concatenate([forces, moments], axis=1), {}
+        n, blocks = len(forces), {}
+        T = self.frame.rotate_back(np.stack([*forces, *moments], axis=1))
 
         def met(S, at):
             moved = [S[3:, k] + cross(S[:3, k], at) for k in range(S.shape[1])]

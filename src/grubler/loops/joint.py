@@ -110,18 +110,11 @@ class LoopJoint(Loop):
         )
 
     def _way(self, q) -> Way:
-        return Way(self.path_S, self.path_P, q)
-
-    def _origin(self, way: Way, v=None) -> tuple:
-        """The origin of S as bodies on the way see it, and p with its derivatives."""
-        seen, (x, dx, ddx) = way.carried(self.frame_S.r, v)
-        rotate = self.frame_P.rotate
-        return seen, (rotate(x - self.frame_P.r), rotate(dx), rotate(ddx))
+        return Way(self.path_S, self.path_P, self.frame_P, q)
 
     def _direction(self, way: Way, n, v=None) -> tuple:
         """R n with its derivatives."""
-        _, jet = way.carried(self.frame_S.rotate_back(n), v, point=False)
-        return tuple(self.frame_P.rotate(x) for x in jet)
+        return way.carried(self.frame_S.rotate_back(n), v, point=False)[1]
 
     def _turned(self, way: Way, v=None) -> list:
         """Of each orientation row the terms (c, e, R n with its derivatives)."""
@@ -131,7 +124,7 @@ class LoopJoint(Loop):
 
     def residual(self, q):
         way = self._way(q)
-        _, (p, *_) = self._origin(way)
+        _, (p, *_) = way.carried(self.frame_S.r)
         rows = [b @ p for b in self._position]
         rows += [sum(c * (e @ n) for c, e, (n, *_) in row) for row in self._turned(way)]
         if self.kind == "distance":
@@ -140,12 +133,11 @@ class LoopJoint(Loop):
 
     def linearize(self, q, v):
         way = self._way(q)
-        seen, (p, dp, ddp) = self._origin(way, v)
+        seen, (p, dp, ddp) = way.carried(self.frame_S.r, v)
         turned = self._turned(way, v)
         forces = [*self._position, *([p / self.distance] if self.kind == "distance" else [])]
         moments = [sum(c * cross(n, e) for c, e, (n, *_) in row) for row in turned]
-        back = [self.frame_P.rotate_back(_columns(x)) for x in (forces, moments)]
-        blocks = way.rows(*back, seen)
+        blocks = way.rows(forces, moments, seen)
         if v is None:
             return blocks, None
         # the second derivative of each row at zero joint accelerations
@@ -178,7 +170,3 @@ class LoopJoint(Loop):
         if self.kind in ("fixed", "prismatic"):
             return bool(sum(e @ self._direction(way, e)[0] for e in np.eye(3)) > 1.0)
         return True
-
-
-def _columns(vectors: list):
-    return np.stack(vectors, axis=1) if vectors else np.zeros((3, 0))

@@ -80,7 +80,7 @@ class SpuLeg(Leg):
 
     def jacobian(self, x):
         solve, approach, R, (k, *_), _ = self._frame(x)
-        rows = approach.velocities(moment=cross(k, R @ self.own_axis))
+        rows = approach.velocities(cross(k, R @ self.own_axis))
         u, h = R.T @ rows[:3], -rows[3]
         return np.stack([solve(u[:, i], h[i]) for i in range(u.shape[1])], axis=1)
 

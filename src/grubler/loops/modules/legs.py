@@ -172,23 +172,18 @@ class Approach:
         own, other = (loop.path_S, loop.path_P) if leg.on_S else (loop.path_P, loop.path_S)
         frame = loop.frame_P if leg.on_S else loop.frame_S
         self.leg, self.rates = leg, rates
-        self.placement = leg.outputs[0].joint.placement
-        self.way = Way(other, own[: len(own) - n], q)
-        self.seen, (x, dx, ddx) = self.way.carried(frame.r, rates)
-        turned = (x - self.placement.r, dx, ddx)
-        self.at, self.velocity, self.acceleration = map(self.placement.rotate, turned)
+        self.way = Way(other, own[: len(own) - n], leg.outputs[0].joint.placement, q)
+        self.seen, moved = self.way.carried(frame.r, rates)
+        self.at, self.velocity, self.acceleration = moved
 
-    def direction(self, n) -> list:
+    def direction(self, n) -> tuple:
         """A direction fixed in the point's body, with its derivatives."""
-        _, jet = self.way.carried(n, self.rates, point=False)
-        return [self.placement.rotate(x) for x in jet]
+        return self.way.carried(n, self.rates, point=False)[1]
 
-    def velocities(self, moment=None):
-        """(3, n): columns in the order of the leg's inputs; with a moment one more row, its power
+    def velocities(self, *moments):
+        """(3, n): columns in the order of the leg's inputs; for a moment one more row, its power
         in the turning of the point's body."""
-        moments = np.zeros((3, 0)) if moment is None else np.stack([moment], axis=1)
-        back = [self.placement.rotate_back(T) if T.size else T for T in (np.eye(3), moments)]
-        return self.leg._stack(self.way.rows(*back, self.seen), self.leg.inputs)
+        return self.leg._stack(self.way.rows([*np.eye(3)], moments, self.seen), self.leg.inputs)
 
 
 @dataclass(frozen=True, eq=False)
