@@ -179,6 +179,18 @@ def test_chains_where_a_processor_waits():
     assert optimize(many).digest() == schedule(fuse(simplify(many))).digest()
 
 
+def test_branches_beside_chains_have_multiply_adds():
+    def fn(x):
+        for _ in range(12):
+            x = np.stack([x[0] / (x[1] + x[0] * x[0]), x[0] * x[1] + x[0] + x[1] * x[1]])
+        return gc.otherwise(x[0] > 0.0, x, lambda: x * x[0] + x[1] * x)
+
+    tape = gc.trace(fn, [2])
+    assert waits(fuse(simplify(tape)))
+    inside = [i[0] for i in optimize(tape).branches[0].step.instructions]
+    assert "fma" in inside and "add" not in inside
+
+
 def test_large_tapes_stay_as_written():
     """Beyond the instruction cache, code is kept small instead."""
 

@@ -43,7 +43,9 @@ def shortened(tape: Tape, chains: bool = True) -> Tape:
     """The tape in as few instructions as the passes make it, in no particular order."""
     tape = simplify(tape)
     fused = fuse(tape, late_first=chains)
-    return chained(tape) if chains and fits(fused) and waits(fused) else fused
+    if not (chains and fits(fused) and waits(fused)):
+        return fused
+    return chained(replace(tape, branches=fused.branches))
 
 
 def _scheduled(tape: Tape) -> Tape:
