@@ -105,6 +105,11 @@ def in_two_legs(q, v):
 
     def rarely():
         bent = [np.sin(knee[i]) * hip[i] + v[i] * np.sqrt(1.0 + hip[i] * hip[i]) for i in (0, 1)]
-        return np.stack([bent[0] * knee[0], bent[1] * knee[1], bent[0], bent[1]])
+        turned = np.stack([bent[0] * knee[0], bent[1] * knee[1], bent[0], bent[1]])
 
-    return gc.otherwise(hip[0] + hip[1] > 0.0, usual, rarely, keep=np.stack(knee + hip))
+        def hardly_ever():
+            return np.stack([x * (knee[i % 2] - bent[i % 2] / 3.0) for i, x in enumerate(turned)])
+
+        return gc.otherwise(bent[0] * bent[1] > 0.0, turned, hardly_ever)
+
+    return gc.otherwise(hip[0] + hip[1] > 0.0, usual, rarely)

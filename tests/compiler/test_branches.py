@@ -151,23 +151,6 @@ def test_nothing_of_a_nested_branch_is_computed_outside():
     assert (found.total, found.seldom) == (3 + 1, 3 + 2 + 3 + 6)
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_what_is_kept_is_not_computed_again(keep):
-    def fn(x, a):
-        y, z = np.tanh(x), np.exp(a)
-        u = z * y + a
-        held = [u, y] if keep else ()
-        return gc.otherwise(x[0] > 0.0, u * a, lambda: u - np.sin(y) * x, held) + z
-
-    inside = {ins[0] for ins in gc.trace(fn, [2, 2]).branches[0].step.instructions}
-    assert "sin" in inside and (("tanh" in inside) == ("exp" in inside) == (not keep))
-    X, A = samples(100)
-    want = np.stack([fn(x, a) for x, a in zip(X, A)])
-    for lanes in (1, 8):
-        found = gc.compile_function(fn, [2, 2], lanes=lanes)(X, A)
-        np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
-
-
 def test_nested_in_a_loop():
     def step(x, a):
         return gc.otherwise(

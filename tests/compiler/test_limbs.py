@@ -120,13 +120,45 @@ def test_sums_over_limbs_are_no_bundles():
 
 def test_branches_read_bundles_and_have_their_own():
     tape = side_by_side(optimize(gc.trace(in_two_legs, [4, 2])), 4)
-    assert tape.bundles and tape.branches[0].step.bundles
+    rarely = tape.branches[0].step
+    assert tape.bundles and rarely.bundles and rarely.branches[0].step.bundles
     rng = np.random.default_rng(3)
     Q, V = rng.normal(size=(200, 4)), rng.normal(size=(200, 2))
     one, many = (gc.compile_function(in_two_legs, [4, 2], lanes=n) for n in (1, 8))
     found = np.stack([one(q, v) for q, v in zip(Q, V)])
     np.testing.assert_array_equal(found, many(Q, V))
     want = np.stack([in_two_legs(q, v) for q, v in zip(Q, V)])
+    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+
+
+def test_choices_are_made_in_all_limbs_at_once():
+    """Conditions of each limb stay in its lane, and may be read as numbers, by branches too."""
+
+    def fn(q, v):
+        out = []
+        for i in range(4):
+            heavy = np.logical_not(q[i] * q[i] < 0.5)
+            full = np.logical_and(heavy, v[i] > 0.0)
+            out.append(np.where(full, np.sin(q[i]), v[i] * q[i]) * (0.3 + v[i] * v[i]))
+            out.append(out[-1] * np.where(heavy, 1.0, 0.0) + full)
+        usual = np.stack(out)
+
+        def rarely():
+            return np.stack([x * x - 0.5 * y for x, y in zip(out, out[1:] + out[:1])])
+
+        return gc.otherwise(out[1] + out[5] > 1.0, usual, rarely)
+
+    _, tape = bundled(fn, [4, 4])
+    ops = Counter(tape.instructions[members(bundle)[0]][0] for bundle in tape.bundles)
+    assert ops["select"] + ops["if_else_zero"] >= 2 and ops["lt"] >= 2 and ops["and"] == 1
+    assert not [v for v in set(range(len(tape))) - {v for b in tape.bundles for v in members(b)}
+                if tape.instructions[v][0] in ("select", "if_else_zero", "not")]  # fmt: skip
+    rng = np.random.default_rng(7)
+    Q, V = rng.normal(size=(300, 4)), rng.normal(size=(300, 4))
+    one, many = (gc.compile_function(fn, [4, 4], lanes=n) for n in (1, 8))
+    found = np.stack([one(q, v) for q, v in zip(Q, V)])
+    np.testing.assert_array_equal(found, many(Q, V))
+    want = np.stack([fn(q, v) for q, v in zip(Q, V)])
     np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
 
 
@@ -148,6 +180,8 @@ OPERATIONS = [
     lambda a, b: a / (2.0 + b * b), lambda a, b: np.sin(a) * b, lambda a, b: np.cos(b),
     lambda a, b: np.sqrt(1.0 + a * a), np.arctan2, lambda a, b: -a,
     lambda a, b: np.where(a > b, a, b * 0.5), lambda a, b: np.abs(a) * 0.25,
+    lambda a, b: np.where(np.logical_and(a > 0.0, np.logical_not(b > a)), 0.0, -b),
+    lambda a, b: (a < b) * 1.0 + np.logical_or(a > 1.0, b <= 0.0) * a,
     np.maximum, lambda a, b: np.arcsin(np.sin(a) * 0.9), lambda a, b: np.sign(a) * b,
 ]  # fmt: skip
 

@@ -87,6 +87,10 @@ def test_whatever_the_signs_results_are_the_same(data):
         for (a, b, c), f, s in zip(steps, first, second):
             product = values[a] * values[b] * f
             values[c] = product + s * values[c] + 0.5 * s if a % 2 else product + f * 0.25
+            if b == 3:
+                values[c] = np.where(x[0] < 0.2, values[c], f * values[b])
+            elif c == 2:
+                values[c] = np.where(x[1] < 0.1, values[c], s * 0.5) * np.where(x[2] < 0.0, s, 0.0)
         return np.stack(values)
 
     def fn(x):
@@ -95,6 +99,20 @@ def test_whatever_the_signs_results_are_the_same(data):
     plain, tape = bundled(fn, [8])
     for x in np.random.default_rng(0).uniform(-1.5, 1.5, (10, 8)):
         np.testing.assert_array_equal(evaluate(tape, x)[0], evaluate(plain, x)[0])
+
+
+def test_choices_in_a_mirror():
+    """A choice between values that are negatives is the negative: none is computed."""
+
+    def last(x):
+        return np.where(x[1] * x[1] < 1.0, np.stack([x[0] * 0.5, x[1]]), x * x[0])
+
+    fn, sizes = mirrored(3, last)
+    _, tape = bundled(fn, sizes)
+    chosen = [b for b in tape.bundles if tape.instructions[members(b)[0]][0] == "select"]
+    assert len(chosen) == 2 and sum(i[0] == "neg" for i in tape.instructions) <= 2
+    rng = np.random.default_rng(5)
+    same_numbers(fn, sizes, [rng.uniform(-2, 2, (40, n)) for n in sizes])
 
 
 def test_zeros_keep_their_signs_on_the_way_to_an_arctangent():

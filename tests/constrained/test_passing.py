@@ -81,6 +81,43 @@ def test_all_limbs_straight(name, off, monkeypatch):
             assert relative(x, y) < 1e-12
 
 
+@pytest.mark.parametrize("name", [name for name, (_, constraints) in CASES.items() if constraints])
+def test_limbs_straight_at_rest_and_in_motion(name):
+    """The neutral posture, where rows of some robots depend on each other: least squares, and the
+    smallest multipliers, whatever rounding errors make of what is zero."""
+    model, constraints = load(CASES[name][0]), CASES[name][1]
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    q = model.neutral()
+    for seed in range(3):
+        _, moving, tau = state(model, seed)
+        for v in (moving, np.zeros(model.nv)):
+            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+            found = constrained_forward_dynamics(model, q, v, tau, constraints)
+            for a, multipliers in (found[:2], code(q, v, tau)):
+                assert relative(a, expected.a) < 1e-9
+                assert relative(multipliers, expected.multipliers) < 1e-9
+
+
+@pytest.mark.parametrize("off", [1e-2, 1e-3, 3e-4])
+@pytest.mark.parametrize(
+    "name", ["arm7 H", "humanoid 2F", "humanoid 2F+H", "mit_humanoid 2F", "tello 2F"]
+)
+def test_rows_that_nearly_depend_on_each_other(name, off):
+    """Digits are lost once, not twice as by J M⁻¹ J', whose condition is that of J squared: at the
+    least of these angles LTL has 1e-8 to 4e-6 here."""
+    model, constraints = load(CASES[name][0]), CASES[name][1]
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    for seed in range(3):
+        _, v, tau = state(model, seed)
+        away = off * np.random.default_rng(seed).normal(size=model.nv)
+        q = model.integrate(model.neutral(), away)
+        expected = in_many_digits(model, q, v, tau, constraints)
+        found = constrained_forward_dynamics(model, q, v, tau, constraints)
+        for result in (found[:2], code(q, v, tau)):
+            for x, y in zip(result, expected, strict=True):
+                assert relative(x, y) < 1e-9
+
+
 def test_where_rows_depend_on_each_other_all_are_carried():
     """Straight legs of five joints on two feet: passing is not enough."""
     model, constraints, checked, limits = prepared("humanoid 2F")

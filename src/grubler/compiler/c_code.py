@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .tape import Array, Branch, Bundle, Loop, Tape, holds, members, read_by
+from .tape import CONDITIONS, Array, Branch, Bundle, Loop, Tape, holds, members, read_by
 
 _TYPE = {"float64": "double", "float32": "float"}
 _INFIX = {
@@ -27,7 +27,6 @@ _FUSED = {
     "fnms": "-({0}*{1}) - {2}",
 }
 _BUNDLED = {"add", "sub", "mul", "div", "neg", *_FUSED}  # operators of vectors; of others each lane
-_CONDITIONS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 _MATH = (
     "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "expm1", "log1p",
     "pow", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "hypot", "fmod", "fabs",
@@ -132,7 +131,7 @@ class _Printer:
             text = f"{op}{self.suffix}({', '.join(names)})"
         else:
             raise AssertionError(f"operation '{op}' reached the C printer: simplify the tape first")
-        return f"({self.type})({text})" if op in _CONDITIONS else text
+        return f"({self.type})({text})" if op in CONDITIONS else text
 
     def branch(self, branch: Branch, start, read, name: str, indent: str) -> list[str]:
         """An array of the values, overwritten where the condition fails."""

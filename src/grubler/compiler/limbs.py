@@ -23,8 +23,8 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from .schedule import in_order, with_short_lives
-from .signs import EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
-from .tape import Bundle, Instruction, Tape, heights, members, operands, read_by
+from .signs import CHOICES, EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
+from .tape import CONDITIONS, Bundle, Instruction, Tape, heights, members, operands, read_by
 
 LIMBS = 8  # at most
 # Of all instructions: vectors are not put together and taken apart for less,
@@ -36,6 +36,7 @@ OFTEN = 1 / 20
 BUNDLED = {
     "add", "sub", "from", "mul", "div", "neg", "fma", "fms", "fnma", "fnms", "sqrt", "fabs", "fmin",
     "fmax", "copysign", "sign", "floor", "ceil", "sin", "cos", "atan", "atan2", "asin", "acos",
+    *CONDITIONS, *CHOICES,
 }  # fmt: skip
 _OTHERWISE = {"sub": "from", "from": "sub"}  # exchanged, a - b is ("from", b, a)
 

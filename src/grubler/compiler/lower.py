@@ -17,7 +17,8 @@ from functools import partial
 from . import elementary
 from .control import Early, emit_branch, emit_loop
 from .emitter import BLOCK, Emitter
-from .tape import Tape, early_branch, members
+from .signs import CHOICES
+from .tape import CONDITIONS, Tape, early_branch, members
 from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
@@ -55,7 +56,7 @@ class _Line:
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
-        self.kept: dict[int, tuple[str, int]] = {}  # memory for values that branches read
+        self.kept: dict[int, str] = {}  # memory for values that branches read
         # The branch that gives all results, after which value it is taken, and the way taken then.
         self.last, self.fork = (early_branch(tape) if e.early else None) or (None, None)
         self.way: Early | None = None
@@ -68,8 +69,8 @@ class _Line:
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
             self.names.append(self._computed(k, instruction))
-            if k in self.kept and k not in self.vectors.of:
-                self.e.store(self.value(k), *self.kept[k])
+            if k in self.kept:
+                self.e.store(self.value(k), self.kept[k], 0)
             for output, element in places.get(k, ()):  # at once: the register is free again
                 self.write(self.value(k), output, element)
             if k == self.fork:
@@ -100,7 +101,8 @@ class _Line:
     def _mask(self, k: int) -> str:
         mask = self.masks.get(k)
         if mask is None:
-            mask = self.masks[k] = self.e.compare("une", self.value(k), self.e.number(0.0))
+            mask = self.vectors.bit(k) or self.e.compare("une", self.value(k), self.e.number(0.0))
+            self.masks[k] = mask
         return mask
 
     def _computed(self, k: int, instruction):
@@ -108,11 +110,7 @@ class _Line:
         if k not in self.vectors.of:
             return self._instruction(instruction)
         if k in self.vectors.starting:
-            bundle = self.vectors.starting[k]
-            vector = self.vectors.compute(bundle)
-            if k in self.kept:
-                memory, _ = self.kept[k]
-                self.vectors.emitter(len(bundle)).store_to(vector, memory, 0)
+            self.vectors.compute(self.vectors.starting[k])
         return None
 
     def _instruction(self, instruction):
@@ -131,19 +129,12 @@ class _Line:
             return self._branch(partial(emit_branch, values), *instruction[1:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
-        if op in ("select", "if_else_zero"):
+        if op in CHOICES:
             values = [self.value(a) for a in instruction[2:]]
-            return e.select(
-                self._mask(instruction[1]), *values, *[e.number(0.0)][len(values) - 1 :]
-            )
-        if op in ("not", "and", "or"):
-            masks = [self._mask(a) for a in instruction[1:]]
-            mask = e.logical("xor", masks[0], e.true()) if op == "not" else e.logical(op, *masks)
-            self.masks[len(self.names)] = mask
-            return None
-        if op in _COMPARE:
-            a, b = (self.value(k) for k in instruction[1:])
-            self.masks[len(self.names)] = e.compare(_COMPARE[op], a, b)
+            return self.choice(e, self._mask(instruction[1]), values)
+        if op in CONDITIONS:
+            read = self.value if op in _COMPARE else self._mask
+            self.masks[len(self.names)] = self.condition(e, op, [read(a) for a in instruction[1:]])
             return None
         if op in ("sin", "cos", "tan"):
             return self._trigonometric(op, instruction[1])
@@ -162,7 +153,7 @@ class _Line:
             if argument < last:
                 return self.read(argument, element)
             k = outside[element]
-            return known[k] if k in known else self.e.load(*self.kept[k])
+            return known[k] if k in known else self.e.load(self.kept[k], 0)
 
         def emit(active: str) -> list[str]:
             line = _Line(self.e, branch.step, read, active=active)
@@ -180,9 +171,7 @@ class _Line:
         for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
             for k in rest[self.tape.branches[branch].size :]:
                 if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
-                    bundle = self.vectors.of.get(k, (k,))
-                    memory = self.e.memory(len(bundle))
-                    self.kept.update({v: (memory, bundle.index(v)) for v in members(bundle)})
+                    self.kept[k] = self.e.memory()
 
     def find_angles(self, known: dict) -> None:
         """Read sine and cosine from memory where the line around has them waiting there."""
@@ -229,6 +218,16 @@ class _Line:
         if tangent:
             return self.e.binary("fdiv", sine, cosine)
         return sine if op == "sin" else cosine
+
+    def condition(self, e: Emitter, op: str, values: list[str]) -> str:
+        """The mask of a comparison of values, or of conditions."""
+        if op in _COMPARE:
+            return e.compare(_COMPARE[op], *values)
+        return e.logical("xor", *values, e.true()) if op == "not" else e.logical(op, *values)
+
+    def choice(self, e: Emitter, mask: str, values: list[str]) -> str:
+        """The first of values where a condition holds, else the second or zero."""
+        return e.select(mask, *[*values, e.number(0.0)][:2])
 
     def arithmetic(self, e: Emitter, op: str, values: list[str]) -> str:
         if op in _BINARY:

@@ -23,12 +23,10 @@ class Node(NamedTuple):
 
 
 class Other(NamedTuple):
-    """The values that a branch takes, the loops and branches inside it alone, and what the line
-    around keeps for it."""
+    """The values that a branch takes, and the loops and branches inside it alone."""
 
     values: object
     nodes: list[Node]
-    keep: object
 
 
 def read(name: str, inputs: tuple[Array, ...], arguments, outputs, nodes: list[Node]) -> Tape:
@@ -55,11 +53,8 @@ class _Line:
         self._own, self._seldom = len(around), bool(around)
         symbols = [*arguments, *(node.result for node in self._nodes)]
         self._nothing = self._put(("const", 0.0))
-        starts = [node.start for node in own]
-        keeps = [node.inner.keep for node in own if isinstance(node.inner, Other)]
-        values = self._read(name, symbols, [*outputs, *starts, *keeps])
+        values = self._read(name, symbols, [*outputs, *(node.start for node in own)])
         self.returned, starts = values[: len(outputs)], values[len(outputs) :]
-        keeps = iter(starts[len(own) :])
         self.loops, self.branches, ends = [], [], []
         for node, start in zip(own, starts):
             if isinstance(node.inner, Loop):
@@ -68,7 +63,7 @@ class _Line:
                 continue
             other = node.inner
             inside = _Line(name, inputs, arguments, [other.values], other.nodes, self._nodes)
-            branch, needed = inside.branch(inputs, self, set(next(keeps)))
+            branch, needed = inside.branch(inputs, self)
             ends.append(("branch", len(self.branches), *start, *needed))
             self.branches.append(branch)
         base = len(self.instructions) - self._own
@@ -81,12 +76,12 @@ class _Line:
         loops, branches = tuple(self.loops), tuple(self.branches)
         return Tape(inputs, outputs, instructions, tuple(results), loops, branches)
 
-    def branch(self, inputs, outer: _Line, kept: set[int]) -> tuple[Branch, list[int]]:
-        """This line as a branch of `outer`, which keeps some values, and those that it reads."""
+    def branch(self, inputs, outer: _Line) -> tuple[Branch, list[int]]:
+        """This line as a branch of `outer`, and the values of that which it reads."""
         outside = len(inputs)
         cut = [
             ins if at is None else ("input", outside, at)
-            for ins, at in zip(self.instructions, self._found_in(outer, kept))
+            for ins, at in zip(self.instructions, self._found_in(outer))
         ]
         instructions, results = reordered(cut, self.returned)
         needed = list(
@@ -98,14 +93,14 @@ class _Line:
         out = Array("out", (len(self.returned[0]),))
         return Branch(self.tape(arrays, (out,), instructions, results)), needed
 
-    def _found_in(self, outer: _Line, kept: set[int]) -> list[int | None]:
+    def _found_in(self, outer: _Line) -> list[int | None]:
         """Where those values of this line stand in `outer` that are not computed again.
 
-        These are results of nodes, what is kept for this line, and in a branch inside a branch all
-        that the one around has computed: being seldom taken, it may keep every value alive.
+        These are results of nodes, and in a branch inside a branch all that the one around has
+        computed: being seldom taken, it may keep every value alive.
         """
         there: list[int | None] = []
-        same: list[int | None] = []  # where each value stands, kept or not
+        same: list[int | None] = []  # where each value stands, computed again or not
         for ins in self.instructions:
             op, at = ins[0], None
             if op == "around":
@@ -116,7 +111,7 @@ class _Line:
                 values = [same[a] for a in ins[1:]]
                 at = None if None in values else outer._place.get((op, *values))
             same.append(at)
-            again = op in ("const", "input") or not (op == "around" or outer._seldom or at in kept)
+            again = op in ("const", "input") or not (op == "around" or outer._seldom)
             there.append(None if again else at)
         return there
 

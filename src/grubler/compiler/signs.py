@@ -4,7 +4,7 @@ A right arm is a left arm in a mirror: its formulas are the same but for signs, 
 difference there. Any value may be computed as its negative instead, and whoever reads it adds where
 it would subtract. Here that is chosen so that the values of a bundle (limbs.py) are computed by one
 operation: a product has the sign that its factors give it, a sum may be the negative if all of its
-terms are, and a constant may have either sign.
+terms are, a choice between values has theirs, and a constant may have either sign.
 
 Whether a value is negated is a linear expression, modulo two, of choices that are free. The terms
 of a sum give equations between them, and a value whose equations contradict others leaves its
@@ -32,6 +32,7 @@ EXCHANGEABLE = {"sum", "fused", "mul", "fmin", "fmax"}  # in the first two opera
 _SUM = {(0, 0): "add", (0, 1): "sub", (1, 0): "sub"}
 _FUSED = {(0, 0): "fma", (0, 1): "fms", (1, 0): "fnma", (1, 1): "fnms"}
 _PRODUCTS = ("mul", "div", "neg")
+CHOICES = ("select", "if_else_zero")  # of what follows the condition
 _ZEROS_HAVE_SIGNS = ("atan2", "copysign")
 
 
@@ -143,6 +144,9 @@ class _Signs:
             elif op in _PRODUCTS:
                 self.negated.append(self._product(k, reads))
                 read += reads[1:] if op == "div" else ()
+            elif op in CHOICES:
+                self.negated.append(self._choice(k, reads[1:]))
+                read += reads[:1]
             else:
                 self.negated.append(0)
                 read += reads
@@ -161,6 +165,15 @@ class _Signs:
             turned = self.choices.new()
         self.turned[k] = [turned]
         return self._of(reads) ^ turned
+
+    def _choice(self, k: int, values) -> int:
+        """Whether a choice between values is the negative: where they are, if they can be alike."""
+        negated = [self.negated[v] for v in values if not self._has_constant([v])]
+        if k in self.fixed or not negated:
+            return 0
+        for other in negated[1:]:
+            self.choices.vanishes(other ^ negated[0])
+        return negated[0]
 
     def _sum(self, k: int, op: str, terms) -> int:
         """Whether a sum is the negative, so that its terms have the signs that they have in the
@@ -197,23 +210,26 @@ class _Signs:
 
     def rewritten(self) -> Tape:
         """The tape in these signs."""
-        new, place, own = [], [], {}
+        new, place, opposite = [], [], {}
 
         def put(instruction: Instruction) -> int:
             new.append(instruction)
             return len(new) - 1
 
-        def with_own_sign(v: int) -> int:
-            if not self.choices.value(self.negated[v]):
+        def signed(v: int, negated: int = 0) -> int:
+            if self.choices.value(self.negated[v]) == negated:
                 return place[v]
-            if v not in own:
-                own[v] = put(("neg", place[v]))
-            return own[v]
+            if self._has_constant([v]):
+                return put(("const", -self.tape.instructions[v][1]))
+            if v not in opposite:
+                opposite[v] = put(("neg", place[v]))
+            return opposite[v]
 
         for k, instruction in enumerate(self.tape.instructions):
             op, reads = instruction[0], operands(instruction)
             if op not in SIGNS and op not in _PRODUCTS:
-                values = [with_own_sign(a) for a in reads]
+                chosen = self.choices.value(self.negated[k])  # zero but for choices
+                values = [signed(a, chosen if i else 0) for i, a in enumerate(reads)]
                 place.append(put(with_operands(instruction, values)))
                 continue
             values = [place[a] for a in reads]
@@ -227,7 +243,7 @@ class _Signs:
                 op = _SUM[signs] if len(reads) == 2 else _FUSED[signs]
                 values = values[::-1] if (op, signs) == ("sub", (1, 0)) else values
             place.append(put((op, *values)))
-        results = tuple(tuple(with_own_sign(v) for v in values) for values in self.tape.results)
+        results = tuple(tuple(signed(v) for v in values) for values in self.tape.results)
         bundles = [
             tuple(None if v is None or v in self.alone else place[v] for v in bundle)
             for bundle in self.tape.bundles

@@ -28,6 +28,8 @@ from . import scalar
 Instruction = tuple
 Bundle = tuple  # of values, one a lane; in a lane without one nobody asks what is computed
 
+CONDITIONS = ("lt", "le", "eq", "ne", "not", "and", "or")
+
 
 @dataclass(frozen=True)
 class Array:

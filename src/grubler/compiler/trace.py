@@ -214,14 +214,13 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
-def otherwise(ok, values, fn: Callable, keep=()):
+def otherwise(ok, values, fn: Callable):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
     For what is seldom needed and costs much: np.where computes both. A batch takes the branch
     where one of the states that share a register does. Both are 1-D, of one size. Loops and
     branches inside `fn` are computed only there. It computes again what it needs of the values
-    known outside, but for those in `keep` (1-D arrays), which are stored for it, always: few that
-    stand for much.
+    known outside: to store them for it, always, would cost more.
     """
     if not symbolic.is_symbolic(ok):
         return values if ok else fn()
@@ -238,10 +237,7 @@ def otherwise(ok, values, fn: Callable, keep=()):
         )
     if not recorded:
         return np.where(ok, values, other)
-    keep = np.concatenate([np.zeros(0), *map(_flat, keep)])
-    return _recording.add(
-        Other(other, nodes, keep), np.concatenate([_flat(ok), values]), values.size
-    )
+    return _recording.add(Other(other, nodes), np.concatenate([_flat(ok), values]), values.size)
 
 
 def _shape(a) -> tuple[int, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from . import elementary
-from .tape import Bundle, holds, members, read_by
+from .signs import CHOICES
+from .tape import CONDITIONS, Bundle, holds, members, read_by
 
 
 class Vectors:
@@ -12,6 +13,7 @@ class Vectors:
     def __init__(self, line):
         self.line, self.e, self.instructions = line, line.e, line.tape.instructions
         self.names: dict[Bundle, str] = {}
+        self.masks: dict[Bundle, str] = {}  # of conditions; numbers only where they are asked for
         self._emitters: dict[int, object] = {}
         self._sines: dict[Bundle, tuple[str, str]] = {}
         self.starting = {min(members(bundle)): bundle for bundle in line.tape.bundles}
@@ -22,28 +24,56 @@ class Vectors:
             self._emitters[lanes] = self.e.widened(lanes)
         return self._emitters[lanes]
 
-    def compute(self, bundle: Bundle) -> str:
-        """Emit one instruction for a bundle; the name of its vector."""
+    def compute(self, bundle: Bundle) -> None:
+        """Emit one instruction for a bundle."""
         e, op = self.emitter(len(bundle)), self.instructions[members(bundle)[0]][0]
         reads = read_by(self.instructions, bundle)
         if op in ("sin", "cos"):
-            name = self._trigonometric(e, op == "cos", reads[0])
+            self.names[bundle] = self._trigonometric(e, op == "cos", reads[0])
+        elif op in CONDITIONS:
+            logical = op in ("not", "and", "or")
+            values = [self.mask(e, group) if logical else self.vector(e, group) for group in reads]
+            self.masks[bundle] = self.line.condition(e, op, values)
+        elif op in CHOICES:
+            values = [self.vector(e, group) for group in reads[1:]]
+            self.names[bundle] = self.line.choice(e, self.mask(e, reads[0]), values)
         else:
-            name = self.line.arithmetic(e, op, [self.vector(e, group) for group in reads])
-        self.names[bundle] = name
-        return name
+            values = [self.vector(e, group) for group in reads]
+            self.names[bundle] = self.line.arithmetic(e, op, values)
+
+    def named(self, bundle: Bundle) -> str:
+        """The vector of a bundle that has been computed."""
+        if bundle not in self.names:
+            e = self.emitter(len(bundle))
+            self.names[bundle] = e.select(self.masks[bundle], e.number(1.0), e.number(0.0))
+        return self.names[bundle]
 
     def element(self, k: int) -> str:
         """A value of a bundle by itself."""
         bundle = self.of[k]
-        vector = f"{self.emitter(len(bundle)).type} {self.names[bundle]}"
+        vector = f"{self.emitter(len(bundle)).type} {self.named(bundle)}"
         return self.e.define(f"extractelement {vector}, i64 {bundle.index(k)}")
+
+    def bit(self, k: int) -> str | None:
+        """The same of a condition, as one bit; None of other values."""
+        bundle = self.of.get(k)
+        if bundle not in self.masks:
+            return None
+        vector = f"{self.emitter(len(bundle)).mask} {self.masks[bundle]}"
+        return self.e.define(f"extractelement {vector}, i64 {bundle.index(k)}")
+
+    def mask(self, e, group: Bundle) -> str:
+        """A vector of conditions."""
+        held = self.of.get(members(group)[0], ())
+        if held in self.masks and holds(held, group):
+            return self.masks[held]
+        return e.compare("une", self.vector(e, group), e.number(0.0))
 
     def vector(self, e, group: Bundle) -> str:
         """A vector of values, put together where they are no bundle."""
         first, *others = members(group)
         if holds(self.of.get(first, ()), group):
-            return self.names[self.of[first]]
+            return self.named(self.of[first])
         if all(self.instructions[v][0] == "const" for v in (first, *others)):
             # One is as good as any number where nobody asks.
             return e.numbers([1.0 if v is None else self.instructions[v][1] for v in group])

@@ -20,7 +20,8 @@ class Closing(Carried):
     """Blocks with ends in two clusters on their way to where these meet.
 
     In the clusters of `late` none closes: they go on to the world. `multipliers` by block once
-    known; `masses` are what its rows feel, the inverse pivots of L.
+    known; `masses` are what its rows feel, the inverse pivots of L, whose sign is rounding error
+    where they are large.
     """
 
     def __init__(self, model, rows, late=()):
@@ -109,13 +110,13 @@ class Closing(Carried):
         for b, K in table.write_back(self, others).items():
             here[b] = K.T
         self._closed[k] = (closing, others, table)
-        self.masses += table.g
+        self.masses += [np.abs(g) for g in table.g]
         return H, p
 
     def close_at_world(self, full: dict | None = None) -> dict:
         """Blocks whose ends meet at the world: all accelerations are known there.
 
-        `full` tells of blocks of one row whether there is one. Returns their inverse pivots.
+        `full` tells of blocks of one row whether there is one. Returns what these feel.
         """
         full = full or {}
         closing = [b for b in self.at(None) if self.home[b] is None and b not in full]
@@ -126,10 +127,11 @@ class Closing(Carried):
         for b in full:
             self.L[b, b] = self._pair(b, b) + (1.0 - full[b])
         factor = LDL(self.matrix(closing))
-        self.masses += factor.inverse_pivots[:first]
+        masses = [np.abs(g) for g in factor.inverse_pivots]
+        self.masses += masses[:first]
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
-        return dict(zip(full, factor.inverse_pivots[first:]))
+        return dict(zip(full, masses[first:]))
 
     def open(self, k, a) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""

@@ -3,8 +3,10 @@
     [M  -J'] [a]   [tau - h ]
     [J   R ] [λ] = [k - J̇ v]
 
-Floats only. Redundant rows get the multipliers of least norm; rows that no acceleration can satisfy
-are met in the sense of least squares, among all accelerations that the multipliers can cause.
+By the singular values of M^(-1/2) J': those of J M⁻¹ J', their squares, have lost twice as many
+digits. Floats only. Redundant rows get the multipliers of least norm; rows that no acceleration can
+satisfy are met in the sense of least squares, among all accelerations that the multipliers can
+cause.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from ..algorithms.first_pass import first_pass
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, posed
 
-RANK = 1e-10
+RANK = 1e-5  # singular values below this part of the largest count as zero
 
 
 def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     """(a, multipliers) by dense linear algebra."""
-    M = c_crba(model, q)
-    free = np.linalg.solve(M, tau - c_rnea(model, q, v, np.zeros(model.nv), f_ext))
+    root = np.linalg.cholesky(c_crba(model, q))
+    force = tau - c_rnea(model, q, v, np.zeros(model.nv), f_ext)
+    free = np.linalg.solve(root.T, np.linalg.solve(root, force))
     m = sum(c.m for c in constraints)
     if m == 0:
         return free, np.zeros(0)
@@ -32,8 +35,8 @@ def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     moving, _, _ = net_forces(model, q, v, None, None, bodies)
     rows = constraint_rows(model, states, constraints, desired, moving)
     J, drift = jacobian_and_drift(model, states, rows)
-    R = softness(rows)
-    MinvJt = np.linalg.solve(M, J.T)
-    inverse = J @ MinvJt + np.diag(R)
-    multipliers = np.linalg.lstsq(inverse, -(drift + J @ free), rcond=RANK)[0]
-    return free + MinvJt @ multipliers, multipliers
+    B = np.concatenate([np.linalg.solve(root, J.T), np.diag(np.sqrt(softness(rows)))])
+    U, sizes, V = np.linalg.svd(B, full_matrices=False)
+    inverse = np.where(sizes > RANK * sizes[0], 1.0 / np.maximum(sizes, RANK * sizes[0]), 0.0)
+    moved = inverse * (V @ -(drift + J @ free))
+    return free + np.linalg.solve(root.T, (U @ moved)[: model.nv]), V.T @ (inverse * moved)

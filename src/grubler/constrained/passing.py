@@ -54,5 +54,5 @@ class Passing:
     def close(self) -> list:
         """Conditions under which the rows that have passed are told apart by inertia: what they
         feel is not too heavy either."""
-        pivots = self.carried.close_at_world(self.full)
-        return [np.logical_or(self.full[b] == 0.0, pivots[b] < self._limit[b]) for b in self.full]
+        masses = self.carried.close_at_world(self.full)
+        return [np.logical_or(self.full[b] == 0.0, masses[b] < self._limit[b]) for b in self.full]

@@ -78,11 +78,12 @@ class Carried:
 
     def __init__(self, rows):
         self.m = [block.m for block in rows]
-        self.soft = [block.R is not None for block in rows]
+        self.R = [np.zeros(block.m) if block.R is None else block.R for block in rows]
         self.F: dict[int, dict] = {}
         self.l = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
         self.crossed: dict[int, int] = {}  # joints that a block has come through
+        self._parts: list[tuple[dict, dict]] = []  # by joint Q and Z of each block: L = sum Q' Z
         for b, block in enumerate(rows):
             for k, F in block.ends.items():
                 self._add(k, b, F)
@@ -113,6 +114,7 @@ class Carried:
                 if a <= b:
                     term = Q[a].T @ Z[b]
                     self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
+        self._parts.append((Q, Z))
         return Y
 
     def matrix(self, blocks):
@@ -147,13 +149,24 @@ class Carried:
         if redundant == "never":
             x = LDL(L).solve(-l)
         else:
-            alive = [self._moved(b, crossed) for b in blocks]
-            x = Semidefinite(L, np.concatenate(alive)).solve(-l, redundant == "always")
+            alive = np.concatenate([self._moved(b, crossed) for b in blocks])
+            x = Semidefinite(L, alive).solve(-l, self._product, redundant == "always")
         return list(self.split(blocks, x).values())
+
+    def _product(self, x):
+        """L x by the parts that L is made of: where rows nearly depend on each other, L itself has
+        lost twice as many digits."""
+        x = list(self.split(range(len(self.m)), x).values())
+        out = [y * R for y, R in zip(x, self.R)]
+        for Q, Z in self._parts:
+            moved = total([Z[b] @ x[b] for b in Z]) if Z else None
+            for b in Q:
+                out[b] = out[b] + Q[b].T @ moved
+        return np.concatenate(out)
 
     def _moved(self, b: int, crossed):
         """One where a row of block b counts, zero where no joint moves it."""
-        if self.soft[b]:
+        if np.any(self.R[b]):
             return np.ones(self.m[b])
         return 1.0 * (total([(Y[b] * Y[b]).sum(axis=0) for Y in crossed if b in Y]) > STILL**2)
 

@@ -46,6 +46,7 @@ from .structure import POSTURES, carried_at, levers
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
 HEAVY, LOST = 3e5, 4e-4
+FEW = 6  # rows that are all carried in less time than it takes to choose among them
 PASSES = 3e3  # the same where a row passes its joint: once others do, all that gain digits may
 
 
@@ -62,12 +63,13 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     usual = None if regular else usual_masses(model.nominal, constraints)
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant="always")
-    keep: list = []
-    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints, keep=keep)
+    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
     limits = [heavy * x for x in usual]
+
+    choosing = taken and sum(block.m for block in ready[3]) > FEW
 
     def with_passing():
         a, multipliers, light, _ = resolved_early(
@@ -76,13 +78,11 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         return otherwise(light, np.concatenate([a, multipliers]), all_carried)
 
     def all_carried():
-        return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
+        redundant = "always" if choosing else "seldom"
+        return np.concatenate(carried_to_base(ready, tau, redundant=redundant))
 
     light, both = within(masses, limits), np.concatenate([a, multipliers])
-    if taken:
-        both = otherwise(light, both, with_passing, keep)
-    else:
-        both = otherwise(light, both, all_carried)
+    both = otherwise(light, both, with_passing if choosing else all_carried)
     return both[: model.nv], both[model.nv :]
 
 
@@ -110,13 +110,12 @@ def usual_masses(model, constraints) -> list[float] | None:
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=None):
+def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
     how many joints that is; the rest are rows between bodies).
 
     With limits of that, rows may pass (passing.py) from a part of them on, and the third is
-    whether none that has not is beyond. To `keep` are added, of the joints that no row passes, the
-    accelerations and forces by which all velocities and forces behind them are known.
+    whether none that has not is beyond.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
@@ -149,8 +148,6 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0, keep=N
         else:
             done, Ha, pa = cross_joint(state, H[k], p[k], tau_k)
             carried.cross(state, done, carried.at(k))
-            if keep is not None and up is not None:
-                keep += [done.D.solve(done.u), pa]
         crossings[k] = done
         if up is not None:
             H[up], p[up] = H[up] + Ha, p[up] + pa

@@ -23,7 +23,7 @@ class Semidefinite:
     """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out."""
 
     def __init__(self, A, alive):
-        self.A, self.n = A, A.shape[0]
+        self.n = A.shape[0]
         n, tolerance = self.n, max(TOLERANCE, NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
@@ -42,22 +42,28 @@ class Semidefinite:
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
         self.ok = ok
 
-    def solve(self, b, always: bool = False):
-        """A⁺ b; `always` where rows depend on each other as a rule."""
+    def solve(self, b, product, always: bool = False):
+        """A⁺ b; `always` where rows depend on each other as a rule.
+
+        One step of refinement: pivots are not chosen, some may be small. `product` is A x, with
+        digits that A itself has not where rows nearly depend on each other.
+        """
+
+        def refined(solve):
+            x = solve(b)
+            for _ in range(2):
+                x = x + solve(b - product(x))
+            return x
+
         if self.n == 1:
-            return self._refined(b, lambda x: x * self.inverse_pivots[0])
+            return refined(lambda x: x * self.inverse_pivots[0])
         if always:
-            return self._least_squares(b)
-        regular = self._refined(b, LDL.of(self.C, self.inverse_pivots).solve)
+            return refined(self._least_squares())
+        regular = refined(LDL.of(self.C, self.inverse_pivots).solve)
         independent = reduce(np.logical_and, self.good)
-        return otherwise(independent, regular, lambda: self._least_squares(b))
+        return otherwise(independent, regular, lambda: refined(self._least_squares()))
 
-    def _refined(self, b, solve):
-        """One step of refinement: pivots are not chosen, some may be small."""
-        x = solve(b)
-        return x + solve(b - self.A @ x)
-
-    def _least_squares(self, b):
+    def _least_squares(self):
         C, n, gram = self.C, self.n, LDL(_gram(self.C, self.ok))
 
         def once(b):
@@ -68,7 +74,7 @@ class Semidefinite:
                 [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
             )
 
-        return self._refined(b, once)
+        return once
 
 
 def _gram(C, ok):
