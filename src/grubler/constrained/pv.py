@@ -19,11 +19,12 @@ Soft rows begin with L = R.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
 from ..algorithms.first_pass import first_pass, parent_of
+from ..compiler import otherwise
 from ..linalg import LDL, symmetric
 from .jacobian import jacobian_and_drift
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
@@ -31,6 +32,7 @@ from .rows import constraint_rows, gathered, independent_rows, posed
 from .semidefinite import Semidefinite
 
 STILL = 1e-6  # a row that all joints together move by less than this is not moved at all
+CLEAR = 1e3  # a row's own L to its pivot's, below which it does not depend on others
 DENSE = 3  # joints after which forces of a constraint have no zeros left, as a rule
 
 
@@ -146,11 +148,19 @@ class Carried:
         if not blocks:
             return []
         L, l = self.matrix(blocks), np.concatenate(self.l)
-        if redundant == "never":
-            x = LDL(L).solve(-l)
-        else:
+
+        def least_squares():
             alive = np.concatenate([self._moved(b, crossed) for b in blocks])
-            x = Semidefinite(L, alive).solve(-l, self._product, redundant == "always")
+            return Semidefinite(L, alive).solve(-l, self._product)
+
+        if redundant == "always":
+            x = least_squares()
+        else:
+            factor = LDL(L)
+            x = factor.solve(-l)
+            if redundant == "seldom":
+                parts = [np.abs(g) * L[j, j] for j, g in enumerate(factor.inverse_pivots)]
+                x = otherwise(reduce(np.logical_and, [y < CLEAR for y in parts]), x, least_squares)
         return list(self.split(blocks, x).values())
 
     def _product(self, x):

@@ -46,7 +46,7 @@ from .structure import POSTURES, carried_at, levers
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
 HEAVY, LOST = 3e5, 4e-4
-FEW = 6  # rows that are all carried in less time than it takes to choose among them
+FEW = 9  # rows that are all carried in less time than it takes to choose among them
 PASSES = 3e3  # the same where a row passes its joint: once others do, all that gain digits may
 
 

@@ -2,21 +2,19 @@
 
 A = C D C' with C unit lower triangular, whose columns are zero where a pivot vanishes. With
 G = C'C the pseudo-inverse is A⁺ = C G⁻¹ D⁺ G⁻¹ C': of all λ that leave the least of A λ - b the
-smallest. Which rows depend on each other is decided by the pivots, without pivoting; where none
-does, C and D are all that is needed, and in compiled code the rest is a branch.
+smallest. Which rows depend on each other is decided by the pivots, without pivoting.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
-from ..compiler import otherwise, precision
+from ..compiler import precision
 from ..linalg import LDL
 
 TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
 NOISE = 100.0  # times the precision: below, a pivot is rounding error in any case
+REFINED = 2  # times: each gains all digits but those that a pivot is small by
 
 
 class Semidefinite:
@@ -28,7 +26,7 @@ class Semidefinite:
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
-        ok, self.good = [], []
+        ok = []
         for j in range(n):
             for k in range(j):
                 entry = A[k, j] - sum(self.C[k][m] * scaled[j][m] for m in range(k))
@@ -36,45 +34,28 @@ class Semidefinite:
                 self.C[j][k] = entry * self.inverse_pivots[k]
             pivot = A[j, j] - sum(self.C[j][m] * scaled[j][m] for m in range(j))
             good = pivot * alive[j] > tolerance * A[j, j]
-            self.good.append(good)
             ok.append(1.0 * good)
             self.C[j][j] = ok[j]
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
         self.ok = ok
 
-    def solve(self, b, product, always: bool = False):
-        """A⁺ b; `always` where rows depend on each other as a rule.
+    def solve(self, b, product):
+        """A⁺ b, refined: pivots are not chosen, some may be small. `product` is A x, with digits
+        that A itself has not where rows nearly depend on each other."""
+        gram = LDL(_gram(self.C, self.ok))
+        x = self._once(b, gram)
+        for _ in range(REFINED):
+            x = x + self._once(b - product(x), gram)
+        return x
 
-        One step of refinement: pivots are not chosen, some may be small. `product` is A x, with
-        digits that A itself has not where rows nearly depend on each other.
-        """
-
-        def refined(solve):
-            x = solve(b)
-            for _ in range(2):
-                x = x + solve(b - product(x))
-            return x
-
-        if self.n == 1:
-            return refined(lambda x: x * self.inverse_pivots[0])
-        if always:
-            return refined(self._least_squares())
-        regular = refined(LDL.of(self.C, self.inverse_pivots).solve)
-        independent = reduce(np.logical_and, self.good)
-        return otherwise(independent, regular, lambda: refined(self._least_squares()))
-
-    def _least_squares(self):
-        C, n, gram = self.C, self.n, LDL(_gram(self.C, self.ok))
-
-        def once(b):
-            w = [b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)]
-            w = gram.solve(np.stack(w))
-            w = gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
-            return np.stack(
-                [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
-            )
-
-        return once
+    def _once(self, b, gram: LDL):
+        C, n = self.C, self.n
+        w = [b[j] + sum((C[i][j] * b[i] for i in range(j + 1, n)), 0.0) for j in range(n)]
+        w = gram.solve(np.stack(w))
+        w = gram.solve(np.stack([w[j] * self.inverse_pivots[j] for j in range(n)]))
+        return np.stack(
+            [C[i][i] * w[i] + sum((C[i][j] * w[j] for j in range(i)), 0.0) for i in range(n)]
+        )
 
 
 def _gram(C, ok):
