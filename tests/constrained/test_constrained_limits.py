@@ -326,3 +326,16 @@ class TestBadInput:
 
 def test_every_case_is_about_a_robot_of_the_zoo():
     assert {robot for robot, _ in CASES.values()} <= set(gb.robots.names())
+
+
+@pytest.mark.parametrize("method", ["pv_early", "proximal", "kkt", "pv", "ltl"])
+def test_a_joint_that_moves_no_inertia(method):
+    """Every method says so, and those that meet any rows do not ask for independent ones."""
+    b = gb.ModelBuilder("massless")
+    b.add_body("link", 1.0, com=(0.1, 0, 0), inertia=(0.1, 0, 0, 0.1, 0, 0.1))
+    b.add_joint("joint", "revolute", "world", "link", axis=(0, 0, 1))
+    b.add_body("tip", 0.0, com=(0, 0, 0), inertia=(0, 0, 0, 0, 0, 0))
+    b.add_joint("tip_joint", "revolute", "link", "tip", xyz=(1, 0, 0), axis=(0, 0, 1))
+    said = "bodies with inertia" if method in ("pv", "ltl") else "moves no inertia.*gb.check"
+    with pytest.raises(gb.InputError, match=said):
+        solve(b.build(), np.zeros(2), np.zeros(2), np.ones(2), [Constraint("tip", (3,))], method)

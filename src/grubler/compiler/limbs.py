@@ -23,8 +23,18 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from .schedule import in_order, with_short_lives
-from .signs import CHOICES, EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
-from .tape import CONDITIONS, Bundle, Instruction, Tape, heights, members, operands, read_by
+from .signs import EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
+from .tape import (
+    CHOICES,
+    CONDITIONS,
+    Bundle,
+    Instruction,
+    Tape,
+    heights,
+    members,
+    operands,
+    read_by,
+)  # fmt: skip
 
 LIMBS = 8  # at most
 # Of all instructions: vectors are not put together and taken apart for less,

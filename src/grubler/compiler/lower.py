@@ -17,8 +17,7 @@ from functools import partial
 from . import elementary
 from .control import Early, emit_branch, emit_loop
 from .emitter import BLOCK, Emitter
-from .signs import CHOICES
-from .tape import CONDITIONS, Tape, early_branch, members
+from .tape import CHOICES, CONDITIONS, Tape, early_branch, members
 from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.

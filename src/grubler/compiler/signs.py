@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .tape import Instruction, Tape, members, operands, with_operands
+from .tape import CHOICES, Instruction, Tape, members, operands, with_operands
 
 # Whether the terms of a sum are subtracted; of a multiply-add, the product and what it is added to.
 SIGNS = {
@@ -32,7 +32,6 @@ EXCHANGEABLE = {"sum", "fused", "mul", "fmin", "fmax"}  # in the first two opera
 _SUM = {(0, 0): "add", (0, 1): "sub", (1, 0): "sub"}
 _FUSED = {(0, 0): "fma", (0, 1): "fms", (1, 0): "fnma", (1, 1): "fnms"}
 _PRODUCTS = ("mul", "div", "neg")
-CHOICES = ("select", "if_else_zero")  # of what follows the condition
 _ZEROS_HAVE_SIGNS = ("atan2", "copysign")
 
 

@@ -29,6 +29,7 @@ Instruction = tuple
 Bundle = tuple  # of values, one a lane; in a lane without one nobody asks what is computed
 
 CONDITIONS = ("lt", "le", "eq", "ne", "not", "and", "or")
+CHOICES = ("select", "if_else_zero")  # by their first operand
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from . import elementary
-from .signs import CHOICES
-from .tape import CONDITIONS, Bundle, holds, members, read_by
+from .tape import CHOICES, CONDITIONS, Bundle, holds, members, read_by
 
 
 class Vectors:

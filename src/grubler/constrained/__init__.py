@@ -133,6 +133,12 @@ def _check_count(model, constraints, method: str) -> None:
 
 
 def _dependent(model, constraints, method: str) -> str:
+    if method not in REGULAR:
+        return (
+            f"'{model.name}' has no finite acceleration at this q under the constraints "
+            f"({', '.join(names(constraints)[:4])}, ...): a joint moves no inertia, or the numbers "
+            "overflow; gb.check(model) says which body to give a mass"
+        )
     return (
         f"the constraints ({', '.join(names(constraints)[:4])}, ...) depend on each other or "
         f"cannot be met at this q of '{model.name}': method '{method}' needs independent rows and "

@@ -24,10 +24,13 @@ RANK = 1e-5  # singular values below this part of the largest count as zero
 
 def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     """(a, multipliers) by dense linear algebra."""
-    root = np.linalg.cholesky(c_crba(model, q))
+    m = sum(c.m for c in constraints)
+    try:
+        root = np.linalg.cholesky(c_crba(model, q))
+    except np.linalg.LinAlgError:  # a joint that moves no inertia: no number, as the others give
+        return np.full(model.nv, np.nan), np.full(m, np.nan)
     force = tau - c_rnea(model, q, v, np.zeros(model.nv), f_ext)
     free = np.linalg.solve(root.T, np.linalg.solve(root, force))
-    m = sum(c.m for c in constraints)
     if m == 0:
         return free, np.zeros(0)
     bodies = posed(constraints)

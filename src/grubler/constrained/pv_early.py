@@ -12,12 +12,12 @@ its L, until its ends have met in one cluster.
 | slots | λ̂_i^A        | multipliers of the rows that a cluster passes on (64)      | (s,)     |
 
 A joint that hardly moves its row, near a singular posture, has to move far for it: what the row
-feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY` the
-row passes the joint and is carried to the world (passing.py). Two of each limb may; where that is
-not enough, and for rows that depend on each other, which no joint takes (Remarks 8 and 9), all rows
-are carried to the world, as in PV, and met there in the sense of least squares. In compiled code
-both are branches, the second inside the first: of random postures one in a hundred takes the first,
-up to nine with hands on short arms, and hardly any the second.
+feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where that is `HEAVY` all
+rows are carried to the world, as in PV. Of more than a `FEW` only those are that are heavy
+(passing.py), two of each limb; where that is not enough, and for rows that depend on each other,
+which no joint takes (Remarks 8 and 9), all are again. They are met there in the sense of least
+squares. In compiled code these are branches, each inside the one before: of random postures one in
+a hundred takes the first, up to nine with hands on short arms, and hardly any the last.
 
 Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
 by factorizing its mass matrix: compiled code takes the quicker of the two.
