@@ -8,7 +8,7 @@ from cases import CASES, in_many_digits, state
 
 import grubler as gb
 from conftest import load, relative
-from grubler.constrained import constrained_forward_dynamics
+from grubler.constrained import constrained_forward_dynamics, residual
 from grubler.constrained.constraints import checked_constraints
 from grubler.constrained.passing import Passing
 
@@ -116,6 +116,34 @@ def test_rows_that_nearly_depend_on_each_other(name, off):
         for result in (found[:2], code(q, v, tau)):
             for x, y in zip(result, expected, strict=True):
                 assert relative(x, y) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["arm7 H3", "arm7 H", "arm7 K", "quadruped F3", "quadruped 2F3", "quadruped 4F3",
+     "quadruped mixed", "humanoid F", "humanoid 2F", "humanoid 2F+H", "humanoid F+bar"],
+)  # fmt: skip
+def test_right_angles(name):
+    """Joints at multiples of a right angle, where axes meet and levers vanish in all ways: rows
+    that depend on each other exactly, and rows that no joint moves."""
+    model, constraints, checked, _ = prepared(name)
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    rng, n = np.random.default_rng(1), model.nv
+    for i in range(90):
+        straight = rng.random(n) < 0.7
+        angles = rng.choice([0, 0, 0, np.pi / 2, -np.pi / 2, np.pi], size=n)
+        q = model.integrate(model.neutral(), np.where(straight, angles, rng.uniform(-3, 3, n)))
+        _, v, tau = state(model, i % 5)
+        v = v * (i % 2 == 0)
+        J = residual(model, q, v, np.zeros(n), np.zeros(sum(c.m for c in checked)), checked)[1]
+        B = np.linalg.solve(np.linalg.cholesky(gb.mass_matrix(model, q)), J.T)
+        sizes = np.linalg.svd(B / np.linalg.norm(B, axis=0), compute_uv=False)
+        if np.any((sizes < 3e-3) & (sizes > 1e-9)):
+            continue  # nearly dependent: the test above
+        expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+        a, multipliers = code(q, v, tau)
+        assert relative(a, expected.a) < 1e-9
+        assert relative(multipliers, expected.multipliers) < 1e-9
 
 
 def test_where_rows_depend_on_each_other_all_are_carried():

@@ -148,20 +148,25 @@ class Carried:
         if not blocks:
             return []
         L, l = self.matrix(blocks), np.concatenate(self.l)
-
-        def least_squares():
+        if redundant == "never":
+            x = LDL(L).solve(-l)
+        else:
             alive = np.concatenate([self._moved(b, crossed) for b in blocks])
+            x = self._least_squares(L, l, alive, redundant == "always")
+        return list(self.split(blocks, x).values())
+
+    def _least_squares(self, L, l, alive, always: bool):
+        """λ of rows that depend on each other always, or that may."""
+
+        def solve():
             return Semidefinite(L, alive).solve(-l, self._product)
 
-        if redundant == "always":
-            x = least_squares()
-        else:
-            factor = LDL(L)
-            x = factor.solve(-l)
-            if redundant == "seldom":
-                parts = [np.abs(g) * L[j, j] for j, g in enumerate(factor.inverse_pivots)]
-                x = otherwise(reduce(np.logical_and, [y < CLEAR for y in parts]), x, least_squares)
-        return list(self.split(blocks, x).values())
+        if always:
+            return solve()
+        factor = LDL(L)
+        clear = [np.abs(g) * L[j, j] < CLEAR for j, g in enumerate(factor.inverse_pivots)]
+        clear = reduce(np.logical_and, [*clear, *(alive[j] > 0.0 for j in range(len(clear)))])
+        return otherwise(clear, factor.solve(-l), solve)
 
     def _product(self, x):
         """L x by the parts that L is made of: where rows nearly depend on each other, L itself has
