@@ -41,13 +41,6 @@ class LDL:
             pivot = A[j, j] - sum(self.L[j][m] * scaled[j][m] for m in range(j))
             self.inverse_pivots.append(1.0 / pivot)
 
-    @classmethod
-    def of(cls, L, inverse_pivots) -> LDL:
-        """A factorization that is there already."""
-        self = cls.__new__(cls)
-        self.L, self.inverse_pivots = L, inverse_pivots
-        return self
-
     def _forward(self, b):
         """The rows of L⁻¹ b."""
         x = [b[i] for i in range(len(self.inverse_pivots))]

@@ -31,6 +31,16 @@ def computed(tape):
     return sum(i[0] not in ("const", "input") for i in tape.instructions)
 
 
+def as_written(fn, *arguments):
+    """Compiled alone and in lanes, a function gives the same bits, and what NumPy gives."""
+    shapes = [x.shape[1] for x in arguments]
+    one, many = (gc.compile_function(fn, shapes, lanes=n) for n in (1, 8))
+    found = np.stack([one(*x) for x in zip(*arguments)])
+    np.testing.assert_array_equal(found, many(*arguments))
+    want = np.stack([fn(*x) for x in zip(*arguments)])
+    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("mirrored", [True, False])
 @pytest.mark.parametrize("limbs", [2, 3, 4, 5, 6, 8])
 def test_the_limbs_of_a_star(limbs, mirrored):
@@ -124,11 +134,7 @@ def test_branches_read_bundles_and_have_their_own():
     assert tape.bundles and rarely.bundles and rarely.branches[0].step.bundles
     rng = np.random.default_rng(3)
     Q, V = rng.normal(size=(200, 4)), rng.normal(size=(200, 2))
-    one, many = (gc.compile_function(in_two_legs, [4, 2], lanes=n) for n in (1, 8))
-    found = np.stack([one(q, v) for q, v in zip(Q, V)])
-    np.testing.assert_array_equal(found, many(Q, V))
-    want = np.stack([in_two_legs(q, v) for q, v in zip(Q, V)])
-    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+    as_written(in_two_legs, Q, V)
 
 
 def test_choices_are_made_in_all_limbs_at_once():
@@ -155,11 +161,7 @@ def test_choices_are_made_in_all_limbs_at_once():
                 if tape.instructions[v][0] in ("select", "if_else_zero", "not")]  # fmt: skip
     rng = np.random.default_rng(7)
     Q, V = rng.normal(size=(300, 4)), rng.normal(size=(300, 4))
-    one, many = (gc.compile_function(fn, [4, 4], lanes=n) for n in (1, 8))
-    found = np.stack([one(q, v) for q, v in zip(Q, V)])
-    np.testing.assert_array_equal(found, many(Q, V))
-    want = np.stack([fn(q, v) for q, v in zip(Q, V)])
-    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-13)
+    as_written(fn, Q, V)
 
 
 def test_in_a_loop():

@@ -26,7 +26,7 @@ import numpy as np
 from ..algorithms.first_pass import first_pass, parent_of
 from ..compiler import otherwise
 from ..linalg import LDL, symmetric
-from .jacobian import jacobian_and_drift
+from .jacobian import jacobian_and_drift, softness
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
 from .rows import constraint_rows, gathered, independent_rows, posed
 from .semidefinite import Semidefinite
@@ -80,7 +80,7 @@ class Carried:
 
     def __init__(self, rows):
         self.m = [block.m for block in rows]
-        self.R = [np.zeros(block.m) if block.R is None else block.R for block in rows]
+        self.R = [softness([block]) for block in rows]
         self.F: dict[int, dict] = {}
         self.l = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
