@@ -5,11 +5,12 @@ import pytest
 
 import grubler.compiler as gc
 from grubler import symbolic
-from grubler.compiler import lower as lower_module
+from grubler.compiler.emitter import KEPT
 from grubler.compiler.errors import DialectError
 from grubler.compiler.lower import lower
 from grubler.compiler.passes import optimize
-from grubler.compiler.tape import early_branch, evaluate
+from grubler.compiler.schedule import asked_first, spread
+from grubler.compiler.tape import evaluate, last_branch
 from grubler.errors import InputError
 
 
@@ -201,24 +202,59 @@ def one_way_or_the_other(x, a):
     return both[:2], both[2:]
 
 
-def test_a_single_state_goes_one_way_as_soon_as_it_is_known(monkeypatch):
-    monkeypatch.setattr(lower_module, "LARGE", 0)
+def test_a_single_state_goes_one_way_as_soon_as_it_is_known():
     tape = optimize(gc.trace(one_way_or_the_other, [2, 2]))
-    k, fork = early_branch(tape)
+    k, fork = last_branch(tape)
     late = [i for i, ins in enumerate(tape.instructions) if ins[0] == "tanh"]
     assert tape.instructions[k][0] == "branch" and fork < min(late)
-    code = lower(tape, "float64", 1).split("@core(")[1]
-    before, after = code.split("\nseldom1:")
-    seldom, usual = after.split("\nrest2:")
+    aside, core = lower(tape, "float64", 1).split("@core(")
+    before, after = core.split("\nseldom1:")
+    seldom, usual = after.split("\nusual2:")
     assert "tanh" in usual and "tanh" not in before + seldom
-    assert "\nrest" not in lower(tape, "float64", 8)  # lanes go either way
-    assert early_branch(gc.trace(root_or, [2, 2])) is None  # it computes more after the branch
+    # What is seldom computed is a function of its own, the branch inside it a part of that.
+    inside = aside.split("@seldom0(")[1]
+    assert "call void @seldom0(" in seldom and "exp(" not in core
+    assert "exp(" in inside and "\nusual" in inside
+    assert "\nusual" not in lower(tape, "float64", 8)  # lanes go either way
+    assert last_branch(gc.trace(root_or, [2, 2])) is None  # it computes more after the branch
     X, A = samples(200)
     want = [np.stack(w) for w in zip(*[one_way_or_the_other(x, a) for x, a in zip(X, A)])]
     found = {n: gc.compile_function(one_way_or_the_other, [2, 2], lanes=n)(X, A) for n in (1, 8)}
     for one, eight, expected in zip(*found.values(), want):
         np.testing.assert_allclose(one, expected, rtol=1e-13, atol=1e-13)
         np.testing.assert_array_equal(one, eight)
+
+
+def long_or_not(n):
+    """n products in a row, unless a condition of two steps fails."""
+
+    def fn(x):
+        y = x * 1.5
+        for i in range(n):
+            y = y * (x + i)
+        return gc.otherwise(x[0] * x[1] > 0.0, y, lambda: 3.0 * x)
+
+    return fn
+
+
+def test_little_is_asked_first():
+    """A condition that depends on few values is known before the others, and what is computed
+    meanwhile stays there; one that depends on many is asked where it stands."""
+    tape = optimize(gc.trace(long_or_not(40), [2]))
+    first = asked_first(tape)
+    k, fork = last_branch(spread(tape, first))
+    assert 0 < len(first) < 12 and fork < 12 < k
+    assert not asked_first(optimize(gc.trace(long_or_not(1), [2])))
+    core = lower(spread(tape, first), "float64", 1, block=KEPT).split("@core(")[1]
+    before, after = core.split("\nseldom1:")
+    seldom, usual = after.split("\nusual2:")
+    ahead = seldom.count("@llvm.fake.use(double")
+    assert ahead and "fake.use" not in before + usual
+    code = {n: gc.compile_function(long_or_not(40), [2], lanes=n) for n in (1, 8)}
+    X = np.random.default_rng(0).normal(size=(100, 2)) * 0.1
+    expected = [long_or_not(40)(x) for x in X]
+    np.testing.assert_allclose(code[1](X), expected, rtol=1e-13)
+    np.testing.assert_array_equal(code[1](X), code[8](X))
 
 
 def test_what_is_found_in_a_branch_stays_there():

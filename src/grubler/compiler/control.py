@@ -29,26 +29,12 @@ def emit_branch(values: list[str], e, ok: str, active, emit) -> list[str]:
     return _joined(e, (before, values), (after, chosen))
 
 
-class Early:
-    """A branch of a single state, taken as soon as that is known: what only the other way needs is
-    left out then. The line goes on, and joins where its own values are there."""
-
-    def __init__(self, e, ok: str, active, emit):
-        failing = _failing(e, ok, active)
-        seldom, rest, self.done = (e.new_label(stem) for stem in ("seldom", "rest", "done"))
-        _fork(e, failing, seldom, rest)
-        e.start_block(seldom)
-        found = emit(failing)
-        self.seldom = e.label, found
-        e.line(f"br label %{self.done}")
-        e.start_block(rest)
-
-    def join(self, e, values: list[str]) -> list[str]:
-        """The names of the branch's results."""
-        usual = e.label, values
-        e.line(f"br label %{self.done}")
-        e.start_block(self.done)
-        return _joined(e, usual, self.seldom)
+def fork(e, ok: str) -> str:
+    """Begin the block where a condition of a single state fails; the label of the other."""
+    seldom, usual = e.new_label("seldom"), e.new_label("usual")
+    _fork(e, _failing(e, ok, None), seldom, usual)
+    e.start_block(seldom)
+    return usual
 
 
 def _failing(e, ok: str, active) -> str:

@@ -33,6 +33,8 @@ class Emitter:
         self.library: set[str] = set()
         self.label = "entry"
         self.early = False  # whether branches are taken as soon as they can be
+        self.arguments: list[str] = []  # of the function that is written
+        self.functions: list[str] = []  # others that it calls
         self._labels = 0
         self._names = itertools.count(1)  # these are shared with `widened`
         self._in_block = [0]
@@ -44,6 +46,12 @@ class Emitter:
         other.type, other.mask = f"<{lanes} x {self.scalar}>", f"<{lanes} x i1>"
         other.integer = f"<{lanes} x i{self.bits}>"
         other.suffix = f"v{lanes}{_SUFFIX[self.dtype]}"
+        return other
+
+    def aside(self) -> Emitter:
+        """An emitter of another function, whose names are others."""
+        other = copy.copy(self)
+        other.lines, other.label, other._in_block = [], "entry", [0]
         return other
 
     def name(self) -> str:
@@ -144,6 +152,11 @@ class Emitter:
             return mask
         bits = self.define(f"bitcast {self.mask} {mask} to i{self.lanes}")
         return self.define(f"icmp ne i{self.lanes} {bits}, 0")
+
+    def use(self, value: str, type_: str) -> None:
+        """Have a value there, for nothing."""
+        self.declared["@llvm.fake.use"] = "declare void @llvm.fake.use(...)"
+        self.line(f"call void (...) @llvm.fake.use({type_} {value})")
 
     # --- integers ---
 

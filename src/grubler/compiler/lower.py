@@ -12,23 +12,17 @@ reordered: a state gives the same bits alone, in any lane, on any thread.
 
 from __future__ import annotations
 
-from functools import partial
-
 from . import elementary
-from .control import Early, emit_branch, emit_loop
-from .emitter import BLOCK, Emitter
-from .tape import CHOICES, CONDITIONS, Tape, early_branch, members
+from .control import emit_branch, emit_loop, fork
+from .emitter import BLOCK, KEPT, Emitter
+from .schedule import asked_first
+from .tape import CHOICES, CONDITIONS, Tape, last_branch, members, operands
 from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
 
-# Beyond this many values a single state takes branches early. LLVM then leaves what a branch does
-# not need for after the fork, and keeps what that needs: some 5 % more instructions. That is 20 to
-# 30 % less at a humanoid's singular postures, and up to 7 % more at others; on code that fits in
-# the instruction cache, 4 % more at others for little.
-LARGE = 3700
-
+_IN_MEMORY = ("const", "input", "sin", "cos")  # read there when needed
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FUSED = ("fma", "fms", "fnma", "fnms")
 _INTRINSIC = {
@@ -56,9 +50,11 @@ class _Line:
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
         self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
         self.kept: dict[int, str] = {}  # memory for values that branches read
-        # The branch that gives all results, after which value it is taken, and the way taken then.
-        self.last, self.fork = (early_branch(tape) if e.early else None) or (None, None)
-        self.way: Early | None = None
+        # The branch that gives all results of a single state, and the value after which it forks.
+        known = last_branch(tape) if e.lanes == 1 and write else None
+        self.last, self.fork = known or (None, None)
+        self.fork = self.fork if e.early else self.last
+        self.given: dict[int, list[tuple[int, int]]] = {}  # where the results of that branch go
         self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
         self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
@@ -67,23 +63,31 @@ class _Line:
         places = self._places() if self.write else {}
         for k, instruction in enumerate(self.tape.instructions):
             self.e.cut()
-            self.names.append(self._computed(k, instruction))
+            given = self.last is not None and k >= self.last  # by then all results are written
+            self.names.append(None if given else self._computed(k, instruction))
             if k in self.kept:
                 self.e.store(self.value(k), self.kept[k], 0)
-            for output, element in places.get(k, ()):  # at once: the register is free again
-                self.write(self.value(k), output, element)
+            for place in places.get(k, ()):  # at once: the register is free again
+                self.write(self.e, self.value(k), *place)
             if k == self.fork:
-                self.way = self._branch(Early, *self.tape.instructions[self.last][1:])
+                self._leave(*self.tape.instructions[self.last][1:])
         if self.write:
             return []
         return [[self.value(v) for v in values] for values in self.tape.results]
 
     def _places(self) -> dict[int, list[tuple[int, int]]]:
-        """Where each value that is returned goes."""
+        """Where each value that is returned goes; in place of a last branch's, the usual ones."""
         places: dict[int, list[tuple[int, int]]] = {}
         for output, values in enumerate(self.tape.results):
             for element, k in enumerate(values):
                 places.setdefault(k, []).append((output, element))
+        if self.last is None:
+            return places
+        instructions = self.tape.instructions
+        self.given = {instructions[k][2]: where for k, where in places.items()}
+        usual, places = self._usual(*instructions[self.last][1:]), {}
+        for element, where in self.given.items():
+            places.setdefault(usual[element], []).extend(where)
         return places
 
     def value(self, k: int) -> str:
@@ -117,15 +121,12 @@ class _Line:
         if op == "const":
             return e.number(instruction[1])
         if op == "input":
-            return self.read(instruction[1], instruction[2])
+            return self.read(e, *instruction[1:])
         if op == "loop":
             start = [self.value(a) for a in instruction[2:]]
             return emit_loop(e, self.tape.loops[instruction[1]], start, self._inside)
         if op == "branch":
-            values = [self.value(a) for a in self._usual(*instruction[1:])]
-            if self.way and len(self.names) == self.last:
-                return self.way.join(e, values)
-            return self._branch(partial(emit_branch, values), *instruction[1:])
+            return self._branch(*instruction[1:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
         if op in CHOICES:
@@ -143,27 +144,82 @@ class _Line:
         """What a branch gives where its condition holds."""
         return rest[: self.tape.branches[number].size]
 
-    def _branch(self, make, number: int, ok: int, *rest: int):
+    def _branch(self, number: int, ok: int, *rest: int) -> list[str]:
+        """The results of a branch, where the line goes on."""
+        values = [self.value(k) for k in self._usual(number, ok, *rest)]
+        read, _ = self._reader(number, rest)
+
+        def emit(active: str) -> list[str]:
+            line = _Line(self.e, self.tape.branches[number].step, read, active=active)
+            line.find_angles(self.angles)
+            return line.emit()[0]
+
+        return emit_branch(values, self.e, self._mask(ok), self.active, emit)
+
+    def _leave(self, number: int, ok: int, *rest: int) -> None:
+        """Return with what the last branch gives where its condition fails; else go on.
+
+        It is a function of its own where it reads nothing of this line: in one function LLVM would
+        share values between both ways, and keep them for the one that is seldom taken.
+        """
+        e = self.e
+
+        def write(e: Emitter, value: str, _: int, element: int) -> None:
+            for place in self.given.get(element, ()):
+                self.write(e, value, *place)
+
+        read, alone = self._reader(number, rest)
+        ahead = self._ahead() if e.block == KEPT else {}
+        usual = fork(e, self._mask(ok))
+        for name, type_ in ahead.items():
+            e.use(name, type_)
+        other = e.aside() if alone else e
+        line = _Line(other, self.tape.branches[number].step, read, write)
+        line.find_angles(self.angles)
+        line.emit()
+        if alone:
+            found = dict.fromkeys(name for memory, _ in self.angles.values() for name in memory)
+            arguments = [*e.arguments, *found]
+            name = f"seldom{len(e.functions)}"
+            e.functions.append(_function(name, other, arguments, "noinline cold"))
+            e.line(f"call void @{name}({', '.join(f'ptr {x}' for x in arguments)})")
+        e.line("ret void")
+        e.start_block(usual)
+
+    def _ahead(self) -> dict[str, str]:
+        """Names and types of what stands before the fork for the usual way alone.
+
+        LLVM would move it past the fork, and leave nothing to do while the condition is waited for:
+        it counts as used on the other way too.
+        """
+        instructions = self.tape.instructions
+        read = {a for later in instructions[self.fork + 1 :] for a in operands(later)}
+        names = {}
+        for k in sorted(a for a in read if a <= self.fork):
+            bundle = self.vectors.of.get(k)
+            if bundle in self.vectors.names:
+                names[self.vectors.names[bundle]] = self.vectors.emitter(len(bundle)).type
+            elif isinstance(self.names[k], str) and instructions[k][0] not in _IN_MEMORY:
+                names[self.names[k]] = self.e.type
+        return names
+
+    def _reader(self, number: int, rest: tuple[int, ...]):
+        """How a branch reads arguments and values of this line, and whether it reads none."""
         branch = self.tape.branches[number]
         outside, last = rest[branch.size :], len(branch.step.inputs) - 1
         known = {k: self.value(k) for k in outside if k not in self.kept}
 
-        def read(argument: int, element: int) -> str:
+        def read(e: Emitter, argument: int, element: int) -> str:
             if argument < last:
-                return self.read(argument, element)
+                return self.read(e, argument, element)
             k = outside[element]
-            return known[k] if k in known else self.e.load(self.kept[k], 0)
+            return known[k] if k in known else e.load(self.kept[k], 0)
 
-        def emit(active: str) -> list[str]:
-            line = _Line(self.e, branch.step, read, active=active)
-            line.find_angles(self.angles)
-            return line.emit()[0]
-
-        return make(self.e, self._mask(ok), self.active, emit)
+        return read, not outside
 
     def _inside(self, tape: Tape, read) -> list[list[str]]:
         """Emit the step of a loop; the names of its outputs' values."""
-        return _Line(self.e, tape, read, active=self.active).emit()
+        return _Line(self.e, tape, lambda _, *place: read(*place), active=self.active).emit()
 
     def keep(self) -> None:
         """Memory for what branches read of this line: in registers it would be in the way."""
@@ -200,7 +256,7 @@ class _Line:
         """A value of few steps, computed ahead of its place in the line."""
         op, *rest = self.tape.instructions[k]
         if op == "input":
-            return self.read(*rest)
+            return self.read(self.e, *rest)
         if op == "const":
             return self.e.number(rest[0])
         return self.arithmetic(self.e, op, [self.early(a) for a in rest])
@@ -290,29 +346,32 @@ def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK
     With one lane, `width` is how many angles go through a vector register together.
     """
     e = Emitter(dtype, lanes, block)
-    e.early = lanes == 1 and len(tape) > LARGE
-
-    def read(argument: int, element: int) -> str:
-        return e.load(f"%in{argument}", element)
-
-    def write(value: str, output: int, element: int) -> None:
-        e.store(value, f"%out{output}", element)
-
-    line = _Line(e, tape, read, write)
+    e.early = lanes == 1 and (block != KEPT or bool(asked_first(tape)))
+    e.arguments = [f"%in{i}" for i in range(len(tape.inputs))]
+    e.arguments += [f"%out{i}" for i in range(len(tape.outputs))]
+    line = _Line(e, tape, _read, _write)
     line.keep()
     if lanes == 1 and width > 1:
         _angles_together(e, line, width)
     line.emit()
-    parameters = [f"ptr noalias nocapture readonly %in{i}" for i in range(len(tape.inputs))]
-    parameters += [f"ptr noalias nocapture writeonly %out{i}" for i in range(len(tape.outputs))]
-    return "\n".join(
-        [
-            *e.declared.values(),
-            *[elementary.library_wrapper(name, dtype, lanes) for name in sorted(e.library)],
-            f"define internal void @core({', '.join(parameters)}) nounwind {{",
-            "entry:",
-            *e.lines,
-            "  ret void",
-            "}",
-        ]
+    core = _function("core", e, e.arguments)
+    wrappers = [elementary.library_wrapper(name, dtype, lanes) for name in sorted(e.library)]
+    return "\n".join([*e.declared.values(), *wrappers, *e.functions, core])
+
+
+def _read(e: Emitter, argument: int, element: int) -> str:
+    return e.load(f"%in{argument}", element)
+
+
+def _write(e: Emitter, value: str, output: int, element: int) -> None:
+    e.store(value, f"%out{output}", element)
+
+
+def _function(name: str, e: Emitter, arguments: list[str], attributes: str = "") -> str:
+    """A function of pointers; outputs are written, and all others read."""
+    listed = ", ".join(
+        f"ptr noalias nocapture {'writeonly' if x.startswith('%out') else 'readonly'} {x}"
+        for x in arguments
     )
+    head = f"define internal void @{name}({listed}) nounwind {attributes} {{"
+    return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])

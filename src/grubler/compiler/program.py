@@ -20,7 +20,7 @@ from .limbs import side_by_side
 from .log import stage
 from .lower import lower
 from .passes import optimize
-from .schedule import spread
+from .schedule import asked_first, spread
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, trace
 
@@ -144,7 +144,7 @@ def arranged(tape: Tape, dtype: str, lanes: int) -> tuple[Tape, int]:
     written = sum(array.size for array in tape.outputs)
     # Vectors that wait in memory cost more than numbers, and so do many results.
     if fits(tape) and (waits(tape) or (lanes == 1 and written <= batch.FEW)):
-        return spread(tape), KEPT
+        return spread(tape, asked_first(tape) if lanes == 1 else frozenset()), KEPT
     return tape, BLOCK
 
 

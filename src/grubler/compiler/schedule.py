@@ -20,11 +20,15 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-from .tape import Tape, members, operands, reordered, with_operands
+from .tape import Tape, last_branch, members, operands, reordered, with_operands
 
 # Candidates looked at, the most recent ones: more than 64 changed nothing on any robot, and an
 # unbounded search would be quadratic.
 WINDOW = 64
+
+# The part of all values up to which a branch's condition is asked first. That costs nothing then;
+# of an arm, half of which it depends on, it would cost 5 %.
+LITTLE = 0.2
 
 _LEAVES = ("const", "input")  # read from memory where they are needed: they occupy no register
 
@@ -52,9 +56,24 @@ def schedule(tape: Tape) -> Tape:
     return min((with_short_lives(tape), with_short_lives(other)), key=_alive)
 
 
-def spread(tape: Tape) -> Tape:
-    """The same tape in an order that lets few instructions wait; loops' steps likewise."""
-    return in_order(tape.inside_loops(spread), _spread_order(tape))
+def spread(tape: Tape, first: frozenset[int] = frozenset()) -> Tape:
+    """The same tape in an order that lets few instructions wait; loops' steps likewise. Values of
+    `first` are computed as soon as they can be."""
+    return in_order(tape.inside_loops(spread), _spread_order(tape, first))
+
+
+def asked_first(tape: Tape) -> frozenset[int]:
+    """What has to be known to take a last branch, where that is little: a single state computes it
+    first."""
+    known = last_branch(tape)
+    if known is None:
+        return frozenset()
+    _, number, ok, *rest = tape.instructions[known[0]]
+    needed = {ok, *rest[tape.branches[number].size :]}
+    for k in range(known[1], -1, -1):
+        if k in needed:
+            needed.update(operands(tape.instructions[k]))
+    return frozenset(needed if len(needed) < LITTLE * len(tape) else ())
 
 
 def with_short_lives(tape: Tape) -> Tape:
@@ -162,8 +181,9 @@ def _order(tape: Tape) -> list[int]:
     return line.finished()
 
 
-def _spread_order(tape: Tape) -> list[int]:
+def _spread_order(tape: Tape, first: frozenset[int]) -> list[int]:
     line = _Line(tape)
+    later = [first.isdisjoint(row) for row in line.rows]
     cycles = [latency(op) for op in line.ops]
     height = [0] * line.size  # cycles from an instruction's start to the end of the line
     for k in reversed(range(line.size)):
@@ -175,7 +195,7 @@ def _spread_order(tape: Tape) -> list[int]:
             now = max(now, waiting[0][0])
         while waiting and waiting[0][0] <= now:
             ready.append(heapq.heappop(waiting)[1])
-        k = min(ready, key=lambda k: (line.growth(k), -height[k], k))
+        k = min(ready, key=lambda k: (later[k], line.growth(k), -height[k], k))
         ready.remove(k)
         for user in line.users[k]:
             there[user] = max(there[user], now + cycles[k])

@@ -208,7 +208,7 @@ def reordered(instructions: list[Instruction], results, rank=None) -> tuple[list
     return order, [tuple(place[v] for v in values) for values in results]
 
 
-def early_branch(tape: Tape) -> tuple[int, int] | None:
+def last_branch(tape: Tape) -> tuple[int, int] | None:
     """(k, v) where the branch at value k gives all results, and v is the last value needed to take
     it: from there on a single state goes one way or the other. None where there is not one."""
     given = {tape.instructions[v][:2] for values in tape.results for v in values}
