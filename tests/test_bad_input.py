@@ -56,6 +56,11 @@ class TestDescription:
         with pytest.raises(gb.ModelError, match=match):
             b.build()
 
+    def test_a_ratio_names_its_joint(self):
+        b = builder("a")
+        with pytest.raises(gb.ModelError, match="coupling 'x': give either ratios={joint: ratio}"):
+            b.add_coupling("x", "elbow", 2.0)
+
     def test_unknown_kinds(self):
         b = builder("a")
         with pytest.raises(gb.ModelError, match="did you mean 'revolute'"):

@@ -142,7 +142,8 @@ class ModelBuilder:
     ) -> None:  # fmt: skip
         """The position of `joint` from those of others: sum of ratios * position + offset (a gear,
         a belt, a mimic joint), or a polynomial of one `leader` (a0, a1, a2, ...)."""
-        if (ratios is None) == (polynomial is None):
+        named = ratios is None or isinstance(ratios, Mapping)
+        if (ratios is None) == (polynomial is None) or not named:
             raise ModelError(
                 f"coupling '{name}': give either ratios={{joint: ratio}} or leader= and polynomial="
             )

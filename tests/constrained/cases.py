@@ -69,6 +69,11 @@ CASES = {
         [Constraint("hand", "point"), Constraint("foot", (0, 3), acceleration=(1.0, 2.0))],
     ),
     "six_bar": ("six_bar", [Constraint("tip", (3, 4))]),
+    "six_bar held": ("six_bar", [Constraint("tip", (2, 3, 4), acceleration=(1.0, -2.0, 3.0))]),
+    "leg held": (
+        "mit_humanoid_leg",
+        [Constraint("toe_contact", (0, 1, 3, 4, 5), acceleration=(1.0, -2.0, 3.0, -1.0, 2.0))],
+    ),
     "pbt_chain": ("pbt_chain", [Constraint("cp-B-5", (3, 4))]),
     "planar_leg_linkage": ("planar_leg_linkage", [Constraint("toe", (3,))]),
     "soft and hard": (

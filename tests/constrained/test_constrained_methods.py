@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from cases import CASES, LEGS, points, smallest_lever, state, with_world_frame
+from cases import CASES, LEGS, grow, points, smallest_lever, state, with_world_frame
 
 import grubler as gb
 from conftest import load, relative
 from grubler.constrained import Constraint, constrained_forward_dynamics
+from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.structure import told
 from grubler.symbolic import trace
 
 HARD = ("pv", "pv_early", "ltl", "proximal")
@@ -75,6 +77,48 @@ def test_the_solution_is_gauss_principle(name):
     balance = gb.inverse_dynamics(model, q, v, found.a) - tau - force
     due = min(1e-10, 1e-13 / smallest_lever(model, constraints, q))
     assert np.abs(balance).max() < due * (1 + np.abs(force).max())
+
+
+def hanging() -> gb.Model:
+    """An arm of six joints with a geared one behind its hand, on a rail with armature."""
+    b = gb.ModelBuilder("hanging")
+    b.add_body("cart", 2.0, inertia=(0.1, 0, 0, 0.1, 0, 0.1))
+    b.add_joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), armature=0.7)
+    hand = grow(b, "cart", "link", 5)
+    for name, mass in (("finger", 0.4), ("rotor", 0.2)):
+        b.add_body(name, mass, com=(0.1, 0, 0), inertia=(0.01, 0, 0, 0.02, 0, 0.03))
+        b.add_joint(name, "revolute", hand, name, axis=(0, 1, 0), xyz=(0.1, 0, 0))
+    b.add_coupling("gear", "rotor", {"finger": 6.0})
+    b.add_frame("hand", hand, (0.05, 0.1, 0.2), rpy=(0.3, 0.2, 0.1))
+    b.add_frame("tip", "finger", (0.3, 0.0, 0.0))
+    return b.build()
+
+
+def test_forces_alone_pass_joints_that_are_told():
+    """Six rows on six joints, and a finger that goes its own way, on a spring or not: no joint's
+    inertia is asked for, and all that hangs there is felt by the multipliers."""
+    model = hanging()
+    for hard, soft in ((6, None), (6, 0.1), (5, None)):
+        constraints = [Constraint("hand", tuple(range(6))[6 - hard :])]
+        if soft:
+            constraints.append(Constraint("tip", (3, 5), softness=soft))
+        checked = tuple(checked_constraints(model, constraints))
+        assert sorted(told(model, checked)) == ([0, 1, 2, 3, 4, 5] if hard == 6 else [])
+        code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+        for seed in range(5):
+            q, v, tau = state(model, seed)
+            v = v * (seed % 2)
+            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+            found = constrained_forward_dynamics(model, q, v, tau, constraints)
+            close(found, expected, 1e-11)
+            for x, y in zip(code(q, v, tau), expected[:2], strict=True):
+                assert relative(x, y) < 1e-11
+
+
+@pytest.mark.parametrize("name", ["quadruped base", "six_bar held", "leg held"])
+def test_robots_of_the_zoo_have_joints_that_are_told(name):
+    model, constraints = case(name)
+    assert told(model, tuple(checked_constraints(model, constraints)))
 
 
 TRACED = ["arm7 H", "quadruped 4F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F",

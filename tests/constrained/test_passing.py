@@ -121,7 +121,8 @@ def test_rows_that_nearly_depend_on_each_other(name, off):
 @pytest.mark.parametrize(
     "name",
     ["arm7 H3", "arm7 H", "arm7 K", "quadruped F3", "quadruped 2F3", "quadruped 4F3",
-     "quadruped mixed", "humanoid F", "humanoid 2F", "humanoid 2F+H", "humanoid F+bar"],
+     "quadruped mixed", "humanoid F", "humanoid 2F", "humanoid 2F+H", "humanoid F+bar",
+     "mini_cheetah 4F3", "mini_cheetah closures", "mit_humanoid 2F", "tello 2F", "leg held"],
 )  # fmt: skip
 def test_right_angles(name):
     """Joints at multiples of a right angle, where axes meet and levers vanish in all ways: rows

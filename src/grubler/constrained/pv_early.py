@@ -19,6 +19,10 @@ which no joint takes (Remarks 8 and 9), all are again. They are met there in the
 squares. In compiled code these are branches, each inside the one before: of random postures one in
 a hundred takes the first, up to nine with hands on short arms, and hardly any the last.
 
+Where rows tell the motion of all joints from the world on, those of an arm of six whose hand is
+welded, no inertia is carried across them: accelerations come from the rows, and the multipliers
+from the forces that these take.
+
 Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
 by factorizing its mass matrix: compiled code takes the quicker of the two.
 """
@@ -41,7 +45,7 @@ from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
 from .resolve import Resolved, resolve
 from .rows import gathered
-from .structure import POSTURES, carried_at, levers
+from .structure import POSTURES, carried_at, levers, told
 
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
@@ -121,6 +125,7 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
     carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
     passing = None if limits is None else Passing(carried, limits, part)
+    kinematic = told(model.nominal, constraints)
     crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
@@ -136,8 +141,9 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
             joint = state.robot.bodies[state.cluster.bodies[0]].joint
             offered = places(lever, len(here), len(masses)) if passing else ()
             done, Ha, pa = resolve(
-                state, joint, H[k], p[k], tau_k, here, carried, moves, passing, offered
-            )
+                state, joint, H[k], p[k], tau_k, here, carried, moves, k in kinematic, passing,
+                offered,
+            )  # fmt: skip
             masses += [
                 c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant
             ]
@@ -149,16 +155,17 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
             done, Ha, pa = cross_joint(state, H[k], p[k], tau_k)
             carried.cross(state, done, carried.at(k))
         crossings[k] = done
-        if up is not None:
+        if up is not None and (passing or k not in kinematic):
             H[up], p[up] = H[up] + Ha, p[up] + pa
     if passing is None:
         carried.close_at_world()
-    told = passing.close() if passing else []
-    a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken)
+    closed = passing.close() if passing else []
+    inertias = {} if passing else {k: (H[k], p[k]) for k in kinematic}
+    a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken, inertias)
     found = gathered(rows, multipliers, sum(c.m for c in constraints))
     joints = len(masses)
     masses += carried.masses
-    return a, found, masses if limits is None else within(masses, limits, *told), joints
+    return a, found, masses if limits is None else within(masses, limits, *closed), joints
 
 
 def places(lever, rows: int, first: int) -> list[int | None]:
@@ -189,23 +196,32 @@ def direct_rows(rows, H, p) -> dict:
     return waiting
 
 
-def rolled_out(states, rows, crossings, waiting, carried, taken):
-    """Accelerations from the base outward, and with them the multipliers (62), (64)."""
-    acc, out, slots = [], [], {}
+def rolled_out(states, rows, crossings, waiting, carried, taken, inertias):
+    """Accelerations from the base outward, and then the multipliers (62), (64).
+
+    `inertias` are H and p of the clusters that are told, without those that hang on them so.
+    """
+    acc, out, forces, slots = [], [], {}, {}
     for state in states:
         k = state.cluster.index
         a_parent = parent_of(acc, state.cluster, np.zeros(6))
         if isinstance(crossings[k], Resolved):
-            passed = slots.get(("cluster", k), [0.0] * len(crossings[k].rows))
-            qdd, a, found = crossings[k].roll_out(state, a_parent, passed, carried.multipliers)
+            qdd, a, forces[k] = crossings[k].roll_out(a_parent, carried.multipliers)
         else:
             qdd, a = roll_out(state, crossings[k], a_parent, carried.drive(k))
-            found = list(carried.multipliers[taken[k]]) if k in taken else []
-        for source, came in waiting.get(k, []):
-            slots[source], found = found[: len(came)], found[len(came) :]
         carried.open(k, a)
         out.append(qdd)
         acc.append(a)
+    forces |= forces_inward(states, crossings, inertias, acc, out)
+    for state in states:
+        k = state.cluster.index
+        if isinstance(crossings[k], Resolved):
+            passed = slots.get(("cluster", k), [0.0] * len(crossings[k].rows))
+            found = crossings[k].multipliers(forces[k], passed, carried.multipliers)
+        else:
+            found = list(carried.multipliers[taken[k]]) if k in taken else []
+        for source, came in waiting.get(k, []):
+            slots[source], found = found[: len(came)], found[len(came) :]
     multipliers = []
     for b, block in enumerate(rows):
         if b in carried.multipliers:
@@ -216,3 +232,17 @@ def rolled_out(states, rows, crossings, waiting, carried, taken):
             ((k, F),) = block.ends.items()
             multipliers.append(-(F.T @ acc[k] + block.l) / block.R)
     return np.concatenate(out), multipliers
+
+
+def forces_inward(states, crossings, inertias, acc, out) -> dict:
+    """The forces that rows withstand, of the clusters that are told: inverse dynamics of these."""
+    forces, below = {}, {}
+    for state in reversed(states):
+        k, up = state.cluster.index, state.cluster.parent
+        if k in inertias:
+            H, p = inertias[k]
+            f = H @ acc[k] + p
+            f = f + below[k] if k in below else f
+            forces[k], force = crossings[k].balance(f, out[k])
+            below[up] = below[up] + force if up in below else force
+    return forces

@@ -1,12 +1,16 @@
 """Resolving one constraint row against one joint coordinate, by a reflection of the rows.
 
 Rows K a + l = 0 and one coordinate with axis S: the reflection I - β w w' (65) turns ks = K S onto
-one row, the pivot, so that this row alone, K̃ a + l̃ = 0, tells the coordinate's acceleration, and
-the others, K̂ with K̂ S = 0, pass on (67), (68). Any row may be the pivot, also one with ks = 0
-(Remark 7): nothing is chosen by the posture.
+one row, the pivot, so that this row alone tells the coordinate's acceleration, y a + e = 0, and the
+others, K̂ with K̂ S = 0, pass on (67), (68). Any row may be the pivot, also one with ks = 0 (Remark
+7): nothing is chosen by the posture.
 
-Where S moves two rows the reflection is written out, with the direction (c, s) of ks: fewer
-operations.
+The paper's has w = ks + |ks| at the pivot, and K̂ = K - ks (|ks| y + K_p) / (ks_p + |ks|). That is
+zero along S with any length in place of |ks|, and well conditioned with any near it: here with the
+sum of the elements' sizes, |ks| to √m |ks|. Every joint up to the base waits for it, and a square
+root takes as long as five sums.
+
+Where S moves two rows the reflection is written out, with the direction of ks: fewer operations.
 """
 
 from __future__ import annotations
@@ -29,42 +33,46 @@ class Row:
 @dataclass
 class Reflection:
     """
-    | code    | paper    | meaning                                                         |
-    |---------|----------|----------------------------------------------------------------|
-    | y, e    |          | the resolved row: y a + e = 0 with y S = 1                      |
-    | ks      | ks_i     | K S                                                             |
-    | inverse | 1 / ks'ks | how far the joint has to move for the rows                    |
-    | root    | ±|ks|    | K̃ S = -root; of three rows and more with the sign of the pivot's ks |
-    | beta    | 2 / w'w  | None where it is not needed: ks has one element, or two         |
-    | turn    |          | the other of two rows, and (c, s), ks / root of pivot and other |
-    | rows    | K̂, l̂     | the rows that pass on                                           |
-    | pivot   |          | the row that is resolved                                        |
+    | code    | paper     | meaning                                                        |
+    |---------|-----------|----------------------------------------------------------------|
+    | y, e    |           | the resolved row: y a + e = 0 with y S = 1                     |
+    | ks      | ks_i      | K S                                                            |
+    | inverse | 1 / ks'ks | how far the joint has to move for the rows                     |
+    | size    | ±|ks|     | the sum of sizes, of three rows and more with the pivot's sign |
+    | share   |           | 1 / (ks_p + size), None where S moves one row, or two          |
+    | rows    | K̂, l̂      | the rows that pass on                                          |
+    | pivot   |           | the row that is resolved                                       |
+    | other   |           | the other of two rows that S moves                             |
     """
 
     y: object
     e: object
     ks: list
     inverse: object
-    root: object
-    beta: object
+    size: object
+    share: object
     rows: list[Row]
     pivot: int
-    turn: tuple | None = None
+    other: int | None = None
 
     def multipliers(self, resolved, passed) -> list:
         """λ of the rows as they came, from that of the resolved row and of those passed on (64)."""
-        n, p = len(self.ks), self.pivot
+        p, o = self.pivot, self.other
         x = list(passed)
-        x.insert(p, resolved)
-        if self.turn is not None:
-            o, c, s = self.turn
-            x[p], x[o] = -c * x[p] - s * x[o], c * x[o] - s * x[p]
-        if self.beta is None:
+        x.insert(p, 0.0)
+        along = resolved * self.inverse
+        if o is not None:
+            turned = x[o] * (self.inverse * self.size)
+            x[p] = self.ks[p] * along - self.ks[o] * turned
+            x[o] = self.ks[o] * along + self.ks[p] * turned
             return x
-        w = self.ks[p] + self.root
-        others = [i for i in range(n) if i != p]
-        t = self.beta * sum((self.ks[i] * x[i] for i in others), w * x[p])
-        return [x[i] - t * (w if i == p else self.ks[i]) for i in range(n)]
+        if self.share is None:
+            x[p] = self.ks[p] * along
+            return x
+        t = self.share * (sum(k * value for k, value in zip(self.ks, x, strict=True)))
+        along = along - self.inverse * self.size * t
+        x[p] = -t
+        return [value + k * along for k, value in zip(self.ks, x, strict=True)]
 
 
 def reflect(rows: list[Row], S, axis: int | None = None, least: float = 0.0) -> Reflection:
@@ -91,20 +99,20 @@ def reflect(rows: list[Row], S, axis: int | None = None, least: float = 0.0) -> 
     if axis is not None:  # y S = 1 and K̂ S = 0, known without computing
         hit[axis] = 0.0
         y = y * hit + (1.0 - hit) / S[axis]
-    if not moved:  # and a sign less
-        return Reflection(y, e, ks, inverse, -ks[p], None, [rows[i] for i in others], p)
-    root = np.sqrt(square)
+    if not moved:
+        return Reflection(y, e, ks, inverse, ks[p], None, [rows[i] for i in others], p)
+    size = sum(np.abs(ks[i]) for i in [p, *moved])
     if len(moved) == 1:
         (o,) = moved
-        c, s = ks[p] * (inverse * root), ks[o] * (inverse * root)
+        c, s = ks[p] * (inverse * size), ks[o] * (inverse * size)
         K, l = (c * rows[o].K - s * row.K) * hit, c * rows[o].l - s * row.l
         left = [Row(K, l) if i == o else rows[i] for i in others]
-        return Reflection(y, e, ks, inverse, root, None, left, p, (o, c, s))
-    root = root * np.where(ks[p] < 0.0, -1.0, 1.0)
-    share = 1.0 / (ks[p] + root)
-    g, h = (y * root + row.K) * share, (e * root + row.l) * share  # w' K / (|ks| + |ks_p|)
+        return Reflection(y, e, ks, inverse, size, None, left, p, o)
+    size = size * np.where(ks[p] < 0.0, -1.0, 1.0)
+    share = 1.0 / (ks[p] + size)
+    g, h = (y * size + row.K) * share, (e * size + row.l) * share
     left = [Row((rows[i].K - ks[i] * g) * hit, rows[i].l - ks[i] * h) for i in others]
-    return Reflection(y, e, ks, inverse, root, share * (inverse * root), left, p)
+    return Reflection(y, e, ks, inverse, size, share, left, p)
 
 
 def _moved(row: Row, S):

@@ -30,9 +30,11 @@ from .reflection import Reflection, Row, reflect
 class Coordinate:
     """One eliminated coordinate: see the module's formulas; g = 1/D where no row is resolved, else
     0, tells how far the blocks that only pass through (`f` = F' S of each) move it. `mass` is what
-    the row feels of the joint, D / |K S|²: what it adds to the inertia H."""
+    the row feels of the joint, D / |K S|²: what it adds to the inertia H; of a joint that is told,
+    1 / |K S|²."""
 
     S: np.ndarray
+    tau: object
     U: np.ndarray
     u: object
     y: np.ndarray
@@ -53,27 +55,40 @@ class Resolved:
     coordinates: list[Coordinate]
     rows: list[Row]
 
-    def roll_out(self, state, a_parent, slots, multipliers):
-        """(qdd (nv,), stacked acceleration, multipliers of the rows as they came).
+    def roll_out(self, a_parent, multipliers):
+        """(qdd (nv,), stacked acceleration, forces on the coordinates that the rows withstand).
 
-        `slots` are the multipliers of the rows passed on, `multipliers` those of carried blocks.
+        `multipliers` are those of carried blocks.
         """
-        out = [None] * len(self.coordinates)
+        out, forces = [None] * len(self.coordinates), [None] * len(self.coordinates)
         a = self.space.unmoved(a_parent)
-        slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
             push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
             out[j] = -(c.y @ a + c.e) + c.g * push
             a = a + c.S * out[j]
-            if c.reflection is not None:
-                force = c.U @ a - c.u - push
-                resolved = -force * (c.reflection.inverse * c.reflection.root)  # (62)
-                for here, b in c.passed:
-                    resolved = np.where(here, multipliers[b][0], resolved)
-                slots = c.reflection.multipliers(resolved, slots)
+            forces[j] = c.U @ a - c.u - push
         qdd = np.stack(out)
-        return qdd, self.space.moved(a, a_parent, qdd), slots
+        return qdd, self.space.moved(a, a_parent, qdd), forces
+
+    def balance(self, f, qdd):
+        """(forces as above, force on the parent) of a joint that is told, from the force f that its
+        bodies take and pass on: T' f + y tau, as p above."""
+        f, forces = self.space.force(f, qdd), []
+        for c in self.coordinates:
+            forces.append(c.S @ f - c.tau)
+            f = f - c.y * forces[-1]
+        return forces, self.space.force_back(f)
+
+    def multipliers(self, forces, slots, multipliers):
+        """Those of the rows as they came, from those of the rows passed on, in `slots`."""
+        slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
+        for c, force in reversed(list(zip(self.coordinates, forces, strict=True))):
+            if c.reflection is not None:
+                for here, b in c.passed:
+                    force = np.where(here, c.reflection.size * multipliers[b][0], force)
+                slots = c.reflection.multipliers(force, slots)  # (62)
+        return slots
 
 
 class Own:
@@ -116,6 +131,12 @@ class Own:
 
     def moved(self, a, a_parent, qdd):
         return a
+
+    def force(self, f, qdd):
+        return f
+
+    def force_back(self, f):
+        return self.state.X.force_back(f)
 
 
 class Joined:
@@ -162,6 +183,16 @@ class Joined:
     def moved(self, a, a_parent, qdd):
         return self.state.X.motion(a_parent) + self.state.S @ qdd
 
+    def force(self, f, qdd):
+        state = self.state
+        own = state.S.T @ f
+        own = own if state.r is None else own + state.r
+        own = own if state.R is None else own + state.R @ qdd
+        return np.concatenate([state.X.force_back(f), own])
+
+    def force_back(self, f):
+        return f[: self.n]
+
 
 def turned_with(K, E, joint):
     """Q orthogonal with K X(q) = Q(q) K X(0), if the rows turn with a revolute joint; or None.
@@ -186,12 +217,12 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered=()):
+def resolve(state, joint, H, p, tau, rows, carried, moves, told, passing=None, offered=()):
     """Eliminate a joint's coordinates; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
-    each coordinate whether it moves the rows, `offered` which rows may pass, by the place of their
-    limits in `passing`.
+    each coordinate whether it moves the rows, `told` whether rows tell all of them, so that H need
+    not be known; `offered` which rows may pass, by the place of their limits in `passing`.
     """
     single = len(state.cluster.bodies) == 1 and state.R is None
     space = Own(state, joint) if single else Joined(state)
@@ -211,9 +242,9 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered
             axis = int(np.flatnonzero(S)[0]) if aligned else None
             reflection = reflect(rows, S, axis, 0.0 if place is None else passing.least)
             rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
-            mass = D * reflection.inverse
+            mass = reflection.inverse if told else D * reflection.inverse
             if place is not None:
-                row = Row(y * -reflection.root, e * -reflection.root)
+                row = Row(y * reflection.size, e * reflection.size)
                 passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
                 passes = reduce(np.logical_or, [here for here, _ in passed])
                 g = np.where(passes, 1.0 / D, 0.0)
@@ -225,7 +256,7 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, passing=None, offered
             y, e = U * g, -u * g
             z, p = 0.5 * U, p - U * e
         f = carried.resolve(state, S, y, e, g)
-        done.append(Coordinate(S, U, u, y, z, e, g, f, reflection, mass, passed))
+        done.append(Coordinate(S, tau[j], U, u, y, z, e, g, f, reflection, mass, passed))
         if aligned:
             left = left * (S == 0.0)
     outer = [(d.y, d.z) for d in done]

@@ -84,6 +84,23 @@ def row_counts(model, constraints) -> dict[int, int]:
     return rows
 
 
+@lru_cache(maxsize=256)
+def told(model, constraints) -> frozenset[int]:
+    """The clusters whose motion rows tell, whatever their inertia, as that of their parents up to
+    the world: an arm of six joints whose hand is welded, or a base that is held."""
+    found: set[int] = set()
+    if any(c.to is not None for c in constraints):
+        return frozenset(found)
+    known, count = levers(model, constraints), row_counts(model, constraints)
+    late = carried_at(model, constraints)
+    for cluster in model.clusters:
+        k, up = cluster.index, cluster.parent
+        moves = all((k, j) in known and known[k, j].moves for j in range(cluster.nv))
+        if moves and count[k] >= cluster.nv and k not in late and (up is None or up in found):
+            found.add(k)
+    return frozenset(found)
+
+
 def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
     states = first_pass(model, q, posed=posed(constraints))
