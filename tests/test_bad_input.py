@@ -58,7 +58,7 @@ class TestDescription:
 
     def test_a_ratio_names_its_joint(self):
         b = builder("a")
-        with pytest.raises(gb.ModelError, match="coupling 'x': give either ratios={joint: ratio}"):
+        with pytest.raises(gb.ModelError, match="coupling 'x': give either ratios"):
             b.add_coupling("x", "elbow", 2.0)
 
     def test_unknown_kinds(self):
