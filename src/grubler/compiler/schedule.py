@@ -57,9 +57,9 @@ def schedule(tape: Tape) -> Tape:
 
 
 def spread(tape: Tape, first: frozenset[int] = frozenset()) -> Tape:
-    """The same tape in an order that lets few instructions wait; loops' steps likewise. Values of
+    """The same tape in an order that lets few instructions wait; steps inside likewise. Values of
     `first` are computed as soon as they can be."""
-    return in_order(tape.inside_loops(spread), _spread_order(tape, first))
+    return in_order(tape.inside(spread), _spread_order(tape, first))
 
 
 def asked_first(tape: Tape) -> frozenset[int]:

@@ -42,7 +42,7 @@ class Reflection:
     | share   |           | 1 / (ks_p + size), None where S moves one row, or two          |
     | rows    | K̂, l̂      | the rows that pass on                                          |
     | pivot   |           | the row that is resolved                                       |
-    | other   |           | the other of two rows that S moves                             |
+    | turn    |           | the other of two rows that S moves, and ks size / ks'ks        |
     """
 
     y: object
@@ -53,24 +53,22 @@ class Reflection:
     share: object
     rows: list[Row]
     pivot: int
-    other: int | None = None
+    turn: tuple | None = None
 
     def multipliers(self, resolved, passed) -> list:
         """λ of the rows as they came, from that of the resolved row and of those passed on (64)."""
-        p, o = self.pivot, self.other
-        x = list(passed)
+        p, x = self.pivot, list(passed)
         x.insert(p, 0.0)
-        along = resolved * self.inverse
-        if o is not None:
-            turned = x[o] * (self.inverse * self.size)
-            x[p] = self.ks[p] * along - self.ks[o] * turned
-            x[o] = self.ks[o] * along + self.ks[p] * turned
+        if self.turn is not None:
+            o, c, s = self.turn
+            along = resolved * self.inverse
+            x[p], x[o] = self.ks[p] * along - s * x[o], self.ks[o] * along + c * x[o]
             return x
         if self.share is None:
-            x[p] = self.ks[p] * along
+            x[p] = resolved * self.inverse * self.ks[p]
             return x
-        t = self.share * (sum(k * value for k, value in zip(self.ks, x, strict=True)))
-        along = along - self.inverse * self.size * t
+        t = self.share * sum(k * value for k, value in zip(self.ks, x, strict=True))
+        along = (resolved - self.size * t) * self.inverse
         x[p] = -t
         return [value + k * along for k, value in zip(self.ks, x, strict=True)]
 
@@ -107,7 +105,7 @@ def reflect(rows: list[Row], S, axis: int | None = None, least: float = 0.0) -> 
         c, s = ks[p] * (inverse * size), ks[o] * (inverse * size)
         K, l = (c * rows[o].K - s * row.K) * hit, c * rows[o].l - s * row.l
         left = [Row(K, l) if i == o else rows[i] for i in others]
-        return Reflection(y, e, ks, inverse, size, None, left, p, o)
+        return Reflection(y, e, ks, inverse, size, None, left, p, (o, c, s))
     size = size * np.where(ks[p] < 0.0, -1.0, 1.0)
     share = 1.0 / (ks[p] + size)
     g, h = (y * size + row.K) * share, (e * size + row.l) * share
