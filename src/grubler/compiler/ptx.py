@@ -42,6 +42,7 @@ class _GpuLine(_Line):
     ):
         super().__init__(kernel.e, tape, read or kernel.read, write or kernel.write)
         self.kernel, self.plan, self.first = kernel, plan, first  # slot
+        self.last = None  # threads of a warp meet again after a branch
 
     def emit(self):
         places = self._places()
@@ -50,8 +51,8 @@ class _GpuLine(_Line):
                 self._move(action, value, slot)
             self.e.cut()
             self.names.append(self._instruction(instruction))
-            for output, element in places.get(k, ()):
-                self.write(self.value(k), output, element)
+            for place in places.get(k, ()):
+                self.write(self.e, self.value(k), *place)
         return []
 
     def value(self, k: int) -> str:
@@ -67,7 +68,7 @@ class _GpuLine(_Line):
             self.names[value] = self.kernel.reload(self.first + slot)
             self.masks.pop(value, None)
         else:
-            self.names[value] = self.read(*self.tape.instructions[value][1:])
+            self.names[value] = self.read(self.e, *self.tape.instructions[value][1:])
 
     def _instruction(self, instruction):
         if instruction[0] == "loop" and self.tape is self.kernel.tape:
@@ -86,14 +87,15 @@ class _GpuLine(_Line):
             kernel.store(now + k, self.value(a))
         sizes = [array.size for array in loop.step.inputs]
 
-        def read(argument: int, element: int) -> str:
+        def read(e, argument: int, element: int) -> str:
             if argument == 0:
                 return kernel.reload(now + element)
             value = start[sum(sizes[:argument]) + element]
             instruction = self.tape.instructions[value]
-            return self.read(*instruction[1:]) if instruction[0] == "input" else self.value(value)
+            from_input = instruction[0] == "input"
+            return self.read(e, *instruction[1:]) if from_input else self.value(value)
 
-        def write(value: str, output: int, element: int) -> None:
+        def write(e, value: str, output: int, element: int) -> None:
             kernel.store(following + element, value)
 
         before, head, done = e.label, e.new_label("steps"), e.new_label("stepped")
@@ -165,7 +167,7 @@ class Kernel:
         """A number of this thread's column."""
         return self.e.offset("%own", SHARED, number * self.plan.block)
 
-    def read(self, argument: int, element: int) -> str:
+    def read(self, e, argument: int, element: int) -> str:
         if self.rows:
             at = self.e.offset(f"%in{argument}.row", SHARED, element)
             return self.e.load_from(at, SHARED, volatile=True)
@@ -174,7 +176,7 @@ class Kernel:
             return self.e.load_from(at, SHARED, volatile=True)
         return self.e.load_from(self.element(f"in{argument}", element), GLOBAL)
 
-    def write(self, value: str, output: int, element: int) -> None:
+    def write(self, e, value: str, output: int, element: int) -> None:
         if self.rows:
             at = self.e.offset(f"%out{output}.row", SHARED, element)
             self.e.store_to(value, at, SHARED)
