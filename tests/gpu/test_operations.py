@@ -61,8 +61,8 @@ def imitated(op: str, dtype: str, direction: int = 1):
     e = Imitation(dtype, direction)
     tape = tape_of(op)
     line = _Line(
-        e, tape, lambda argument, element: e.load("%x", argument),
-        lambda value, output, element: e.store(value, "%out", 0),
+        e, tape, lambda e, argument, element: e.load("%x", argument),
+        lambda e, value, output, element: e.store(value, "%out", 0),
     )  # fmt: skip
     line.emit()
     ir = "\n".join([
