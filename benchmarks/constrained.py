@@ -51,6 +51,8 @@ def package_robots() -> dict:
     """Robots of example-robot-data: the model, feet (and hands) by link."""
     return {
         "panda": ("panda_description/urdf/panda.urdf", "fixed", ["panda_hand_tcp"]),
+        "UR5": ("ur_description/urdf/ur5_robot.urdf", "fixed", ["tool0"]),
+        "Kinova": ("kinova_description/robots/kinova.urdf", "fixed", ["j2s6s200_end_effector"]),
         "Go1": ("go1_description/urdf/go1.urdf", "free",
                 ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]),
         "Talos": ("talos_data/robots/talos_reduced.urdf", "free",
@@ -68,9 +70,10 @@ def sets() -> list[tuple[str, gb.Model, list[Constraint]]]:
     for name, (path, base, links) in package_robots().items():
         model = arm_of_seven(path) if name == "panda" else from_urdf(path, base)
         ends[name] = model, [model.frame(n).name for n in links]
-    arm, hand = ends["panda"]
-    rows += [("panda (0D)", arm, []), ("panda (H3)", arm, points(hand))]
-    rows += [("panda (H)", arm, welds(hand))]
+    for name in ("panda", "UR5", "Kinova"):
+        arm, hand = ends[name]
+        for label, constraints in (("0D", []), ("H3", points(hand)), ("H", welds(hand))):
+            rows.append((f"{name} ({label})", arm, constraints))
     go1, feet = ends["Go1"]
     rows += [(f"Go1 ({label})", go1, points(feet[:n])) for n, label in COUNTS.items()]
     for name in ("Talos", "G1"):

@@ -100,7 +100,7 @@ def test_limbs_straight_at_rest_and_in_motion(name):
 
 @pytest.mark.parametrize("off", [1e-2, 1e-3, 3e-4])
 @pytest.mark.parametrize(
-    "name", ["arm7 H", "humanoid 2F", "humanoid 2F+H", "mit_humanoid 2F", "tello 2F"]
+    "name", ["arm7 H", "humanoid 2F", "humanoid 2F+H", "mit_humanoid 2F", "tello 2F", "leg held"]
 )
 def test_rows_that_nearly_depend_on_each_other(name, off):
     """Digits are lost once, not twice as by J M⁻¹ J', whose condition is that of J squared: at the

@@ -30,8 +30,8 @@ from .reflection import Reflection, Row, reflect
 class Coordinate:
     """One eliminated coordinate: see the module's formulas; g = 1/D where no row is resolved, else
     0, tells how far the blocks that only pass through (`f` = F' S of each) move it. `mass` is what
-    the row feels of the joint, D / |K S|²: what it adds to the inertia H; of a joint that is told,
-    1 / |K S|²."""
+    the row feels of the joint, D / |K S|²: what it adds to the inertia H. A joint that is told adds
+    none; 1 / |K S| is how far it moves."""
 
     S: np.ndarray
     tau: object
@@ -242,7 +242,7 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, told, passing=None, o
             axis = int(np.flatnonzero(S)[0]) if aligned else None
             reflection = reflect(rows, S, axis, 0.0 if place is None else passing.least)
             rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
-            mass = reflection.inverse if told else D * reflection.inverse
+            mass = (np.abs(reflection.size) if told else D) * reflection.inverse
             if place is not None:
                 row = Row(y * reflection.size, e * reflection.size)
                 passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
