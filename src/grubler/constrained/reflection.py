@@ -65,7 +65,7 @@ class Reflection:
             x[p], x[o] = self.ks[p] * along - s * x[o], self.ks[o] * along + c * x[o]
             return x
         if self.share is None:
-            x[p] = resolved * self.inverse * self.ks[p]
+            x[p] = resolved / self.ks[p]
             return x
         t = self.share * sum(k * value for k, value in zip(self.ks, x, strict=True))
         along = (resolved - self.size * t) * self.inverse
