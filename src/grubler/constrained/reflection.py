@@ -67,9 +67,9 @@ class Reflection:
         if self.share is None:
             x[p] = resolved / self.ks[p]
             return x
-        t = self.share * sum(k * value for k, value in zip(self.ks, x, strict=True))
-        along = (resolved - self.size * t) * self.inverse
-        x[p] = -t
+        t = sum(k * value for k, value in zip(self.ks, x, strict=True))
+        along = resolved * self.inverse - (self.size * self.share * self.inverse) * t
+        x[p] = -(self.share * t)
         return [value + k * along for k, value in zip(self.ks, x, strict=True)]
 
 
