@@ -8,7 +8,8 @@ import itertools
 from .elementary import literal
 
 # Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
-# instructions anew within a block: an order that it should keep is cut shorter.
+# instructions anew within a block: an order that it should keep, by and large, is cut shorter. One
+# that it should keep altogether is held, by uses that it moves nothing past.
 BLOCK = 512
 KEPT = 256
 
@@ -20,8 +21,8 @@ _SUFFIX = {"float64": "f64", "float32": "f32"}
 class Emitter:
     """Writes instructions line by line; every method returns the name of what it computed."""
 
-    def __init__(self, dtype: str, lanes: int, block: int = BLOCK):
-        self.dtype, self.lanes, self.block = dtype, lanes, block
+    def __init__(self, dtype: str, lanes: int, block: int = BLOCK, held: bool = False):
+        self.dtype, self.lanes, self.block, self.held = dtype, lanes, block, held
         self.scalar, self.bits = SCALAR[dtype], 8 * BYTES[dtype]
         self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
         self.integer = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
@@ -154,7 +155,7 @@ class Emitter:
         return self.define(f"icmp ne i{self.lanes} {bits}, 0")
 
     def use(self, value: str, type_: str) -> None:
-        """Have a value there, for nothing."""
+        """Have a value there, for nothing: LLVM moves no instruction past it (MachineScheduler)."""
         self.declared["@llvm.fake.use"] = "declare void @llvm.fake.use(...)"
         self.line(f"call void (...) @llvm.fake.use({type_} {value})")
 

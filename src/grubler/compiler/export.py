@@ -67,7 +67,7 @@ def export(
     if language == "c":
         source = folder / f"{name}.c"
         if vectors:
-            tape, _ = arranged(tape, dtype, 1)
+            tape = arranged(tape, dtype, 1)[0]
         source.write_text(c_code.source(name, tape, outputs, dtype))
         return [source, header]
     target = None
@@ -81,8 +81,8 @@ def export(
     entry = f"define void @{name}({pointers}) {{\n  call void @core({pointers})\n  ret void\n}}"
     # Vectors of 128 bits exist everywhere; of our own processor we know more.
     width = single_width(dtype) if triple is None else 16 // compiled.dtype.itemsize
-    tape, block = arranged(tape, dtype, 1)
-    code = cpu.object_code(lower(tape, dtype, 1, width, block) + "\n" + entry, target)
+    tape, *order = arranged(tape, dtype, 1)
+    code = cpu.object_code(lower(tape, dtype, 1, width, *order) + "\n" + entry, target)
     binary = folder / f"{name}.o"
     binary.write_bytes(code)
     return [binary, header]

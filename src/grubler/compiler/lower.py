@@ -16,13 +16,15 @@ from . import elementary
 from .control import emit_branch, emit_loop, fork
 from .emitter import BLOCK, KEPT, Emitter
 from .schedule import asked_first
-from .tape import CHOICES, CONDITIONS, Tape, last_branch, members, operands
+from .tape import CHOICES, CONDITIONS, Tape, last_branch, members
 from .vectors import Vectors
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
 
-_IN_MEMORY = ("const", "input", "sin", "cos")  # read there when needed
+# Values that no instruction of their own computes where they stand: read from memory when needed,
+# or given by control flow.
+_ELSEWHERE = ("const", "input", "sin", "cos", "loop", "branch", "result")
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FUSED = ("fma", "fms", "fnma", "fnms")
 _INTRINSIC = {
@@ -65,6 +67,8 @@ class _Line:
             self.e.cut()
             given = self.last is not None and k >= self.last  # by then all results are written
             self.names.append(None if given else self._computed(k, instruction))
+            if self.e.held and not given:
+                self._hold(k, instruction[0])
             if k in self.kept:
                 self.e.store(self.value(k), self.kept[k], 0)
             for place in places.get(k, ()):  # at once: the register is free again
@@ -74,6 +78,15 @@ class _Line:
         if self.write:
             return []
         return [[self.value(v) for v in values] for values in self.tape.results]
+
+    def _hold(self, k: int, op: str) -> None:
+        """Let LLVM keep an instruction where it is."""
+        if k in self.vectors.starting:
+            bundle = self.vectors.starting[k]
+            if bundle in self.vectors.names:
+                self.e.use(self.vectors.names[bundle], self.vectors.emitter(len(bundle)).type)
+        elif isinstance(self.names[k], str) and op not in _ELSEWHERE:
+            self.e.use(self.names[k], self.e.type)
 
     def _places(self) -> dict[int, list[tuple[int, int]]]:
         """Where each value that is returned goes; in place of a last branch's, the usual ones."""
@@ -169,10 +182,7 @@ class _Line:
                 self.write(e, value, *place)
 
         read, alone = self._reader(number, rest)
-        ahead = self._ahead() if e.block == KEPT else {}
         usual = fork(e, self._mask(ok))
-        for name, type_ in ahead.items():
-            e.use(name, type_)
         other = e.aside() if alone else e
         line = _Line(other, self.tape.branches[number].step, read, write)
         line.find_angles(self.angles)
@@ -185,23 +195,6 @@ class _Line:
             e.line(f"call void @{name}({', '.join(f'ptr {x}' for x in arguments)})")
         e.line("ret void")
         e.start_block(usual)
-
-    def _ahead(self) -> dict[str, str]:
-        """Names and types of what stands before the fork for the usual way alone.
-
-        LLVM would move it past the fork, and leave nothing to do while the condition is waited for:
-        it counts as used on the other way too.
-        """
-        instructions = self.tape.instructions
-        read = {a for later in instructions[self.fork + 1 :] for a in operands(later)}
-        names = {}
-        for k in sorted(a for a in read if a <= self.fork):
-            bundle = self.vectors.of.get(k)
-            if bundle in self.vectors.names:
-                names[self.vectors.names[bundle]] = self.vectors.emitter(len(bundle)).type
-            elif isinstance(self.names[k], str) and instructions[k][0] not in _IN_MEMORY:
-                names[self.names[k]] = self.e.type
-        return names
 
     def _reader(self, number: int, rest: tuple[int, ...]):
         """How a branch reads arguments and values of this line, and whether it reads none."""
@@ -340,12 +333,15 @@ def _angles(line: _Line) -> list[int]:
     return list(dict.fromkeys(together + sorted(line.sines | line.cosines)))
 
 
-def lower(tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK) -> str:
+def lower(
+    tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK, held: bool = False
+) -> str:
     """The LLVM IR of the function `core` and of what it calls.
 
-    With one lane, `width` is how many angles go through a vector register together.
+    With one lane, `width` is how many angles go through a vector register together. `block` is how
+    long basic blocks may be, `held` whether LLVM keeps the order of instructions.
     """
-    e = Emitter(dtype, lanes, block)
+    e = Emitter(dtype, lanes, block, held)
     e.early = lanes == 1 and (block != KEPT or bool(asked_first(tape)))
     e.arguments = [f"%in{i}" for i in range(len(tape.inputs))]
     e.arguments += [f"%out{i}" for i in range(len(tape.outputs))]
@@ -369,6 +365,8 @@ def _write(e: Emitter, value: str, output: int, element: int) -> None:
 
 def _function(name: str, e: Emitter, arguments: list[str], attributes: str = "") -> str:
     """A function of pointers; outputs are written, and all others read."""
+    if e.held:  # processors that are told apart have their instructions put in order once more
+        attributes += ' "tune-cpu"="generic"'
     listed = ", ".join(
         f"ptr noalias nocapture {'writeonly' if x.startswith('%out') else 'readonly'} {x}"
         for x in arguments

@@ -137,22 +137,24 @@ def single_width(dtype: str) -> int:
     return min(cpu.host().lanes(dtype), 32 // np.dtype(dtype).itemsize)
 
 
-def arranged(tape: Tape, dtype: str, lanes: int) -> tuple[Tape, int]:
-    """The tape in the order that suits a number of lanes, and how long its blocks may be."""
+def arranged(tape: Tape, dtype: str, lanes: int) -> tuple[Tape, int, bool]:
+    """The tape in the order that suits a number of lanes, how long its blocks may be, and whether
+    LLVM keeps that order."""
     if lanes == 1:
         tape = side_by_side(tape, 32 // np.dtype(dtype).itemsize)
-    written = sum(array.size for array in tape.outputs)
+    single, written = lanes == 1, sum(array.size for array in tape.outputs)
+    held = single and written <= batch.FEW
     # Vectors that wait in memory cost more than numbers, and so do many results.
-    if fits(tape) and (waits(tape) or (lanes == 1 and written <= batch.FEW)):
-        return spread(tape, asked_first(tape) if lanes == 1 else frozenset()), KEPT
-    return tape, BLOCK
+    if fits(tape) and (waits(tape) or held):
+        return spread(tape, single, asked_first(tape) if single else frozenset()), KEPT, held
+    return tape, BLOCK, False
 
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
-    tape, block = arranged(tape, dtype, lanes)
+    tape, *order = arranged(tape, dtype, lanes)
     parts = [
-        lower(tape, dtype, lanes, single_width(dtype), block),
+        lower(tape, dtype, lanes, single_width(dtype), *order),
         batch.batch_loop(tape, dtype, lanes),
         native.batch_calls(tape, dtype, batch.scratch_size((*tape.inputs, *tape.outputs), lanes)),
     ]
