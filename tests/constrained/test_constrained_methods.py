@@ -1,8 +1,19 @@
 """Every method against the dense KKT solution, on floats, traced, and compiled."""
 
+import importlib
+
 import numpy as np
 import pytest
-from cases import CASES, LEGS, grow, points, smallest_lever, state, with_world_frame
+from cases import (
+    CASES,
+    LEGS,
+    grow,
+    in_many_digits,
+    points,
+    smallest_lever,
+    state,
+    with_world_frame,
+)
 
 import grubler as gb
 from conftest import load, relative
@@ -10,6 +21,8 @@ from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
 from grubler.constrained.structure import told
 from grubler.symbolic import trace
+
+pv_early = importlib.import_module("grubler.constrained.pv_early")
 
 HARD = ("pv", "pv_early", "ltl", "proximal")
 
@@ -119,6 +132,49 @@ def test_forces_alone_pass_joints_that_are_told():
 def test_robots_of_the_zoo_have_joints_that_are_told(name):
     model, constraints = case(name)
     assert told(model, tuple(checked_constraints(model, constraints)))
+
+
+def humanoid_arm() -> gb.Model:
+    """Seven joints whose elbow stands off the line from shoulder to wrist, hanging at q = 0."""
+    b, parent = gb.ModelBuilder("humanoid_arm"), "world"
+    steps = ((0, 0, 0.1), (0, 0.16, 0), (0, 0.02, 0), (0.02, 0, -0.27), (-0.02, 0, -0.26),
+             (0, 0, 0), (0, 0, 0))  # fmt: skip
+    for i, (axis, xyz) in enumerate(zip("zxzyzxy", steps, strict=True)):
+        b.add_body(f"link{i}", 1.0 + i, com=(0.02, 0.01, -0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
+        turn = [float(axis == x) for x in "xyz"]
+        b.add_joint(f"joint{i}", "revolute", parent, f"link{i}", axis=turn, xyz=xyz)
+        parent = f"link{i}"
+    b.add_frame("hand", parent, (0.0, 0.0, -0.05))
+    return b.build()
+
+
+@pytest.mark.parametrize("rows", ["weld", "point"])
+def test_rows_are_carried_next_to_a_fixed_base(rows):
+    """From whichever joint on, the accelerations are the same; and with the hand welded a row that
+    the shoulder does not move, the arm hanging straight, is no longer too heavy."""
+    model, constraints = humanoid_arm(), [Constraint("hand", rows)]
+    checked = tuple(checked_constraints(model, constraints))
+    light = {}
+    for near in pv_early.NEAR:
+        for seed in range(4):
+            q, v, tau = state(model, seed)
+            ready = pv_early.prepared(model, q, v, checked)
+            a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, near)
+            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+            assert relative(a, expected.a) < 1e-11
+            assert relative(multipliers, expected.multipliers) < 1e-11
+        straight = pv_early.prepared(model, model.neutral(), v, checked)
+        with np.errstate(all="ignore"):
+            masses = pv_early.resolved_early(model, straight, tau, checked, near)[2]
+        usual = pv_early.usual_masses(model, checked, near)
+        light[near] = bool(np.all(np.array(masses) < pv_early.HEAVY * np.array(usual)))
+    assert (pv_early.quickest_near(model, checked) > 0) == (rows == "weld")  # what is quicker
+    assert light == {0: rows == "point", 3: True, 4: True}
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    for found, wanted in zip(
+        code(model.neutral(), v, tau), in_many_digits(model, model.neutral(), v, tau, constraints)
+    ):
+        assert relative(found, wanted) < 1e-12
 
 
 TRACED = ["arm7 H", "quadruped 4F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F",

@@ -19,7 +19,7 @@ def prepared(name):
     robot, constraints = CASES[name]
     model = load(robot)
     checked = tuple(checked_constraints(model, constraints))
-    usual = pv_early.usual_masses(model.nominal, checked)
+    usual = pv_early.usual_masses(model.nominal, checked, 0)
     return model, constraints, checked, [pv_early.HEAVY * x for x in usual]
 
 
@@ -33,7 +33,7 @@ def test_any_joint_may_let_its_row_pass(name):
     model, _, checked, limits = prepared(name)
     q, v, tau = state(model, 3)
     ready = pv_early.prepared(model, q, v, checked)
-    a, multipliers, masses, joints = pv_early.resolved_early(model, ready, tau, checked)
+    a, multipliers, masses, joints = pv_early.resolved_early(model, ready, tau, checked, 0)
     passed = 0
     for j in range(joints):
         lower = [*limits[:j], 0.5 * masses[j], *limits[j + 1 :]]
@@ -54,7 +54,7 @@ def watched(model, ready, tau, checked, limits):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pv_early, "Passing", Watched)
-        a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, limits)
+        a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, 0, limits)
     return a, multipliers, made[0]
 
 
@@ -68,7 +68,7 @@ def test_all_limbs_straight(name, off, monkeypatch):
     q = model.integrate(model.neutral(), off * np.random.default_rng(0).normal(size=model.nv))
     ready = pv_early.prepared(model, q, v, checked)
     with np.errstate(all="ignore"):
-        masses = pv_early.resolved_early(model, ready, tau, checked)[2]
+        masses = pv_early.resolved_early(model, ready, tau, checked, 0)[2]
     assert not pv_early.within(masses, limits)
     assert sum(watched(model, ready, tau, checked, limits)[2].full.values()) == 4
     monkeypatch.delattr(pv_early, "carried_to_base")
@@ -154,7 +154,7 @@ def test_where_rows_depend_on_each_other_all_are_carried():
     v, tau = np.zeros(model.nv), np.ones(model.nv)
     ready = pv_early.prepared(model, q, v, checked)
     with np.errstate(all="ignore"):
-        light = pv_early.resolved_early(model, ready, tau, checked, limits)[2]
+        light = pv_early.resolved_early(model, ready, tau, checked, 0, limits)[2]
     assert not light
     expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt").a
     code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))

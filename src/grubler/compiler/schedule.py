@@ -33,7 +33,7 @@ WINDOW = 64
 LITTLE = 0.2
 
 # Of a single state: how much longer the way to the results is that outweighs a value more alive.
-LIFE = 40  # cycles: 4 to 100 are about as good
+LIFE = 40  # cycles: 15 to 250 are as good
 
 _LEAVES = ("const", "input")  # read from memory where they are needed: they occupy no register
 

@@ -21,11 +21,13 @@ class Closing(Carried):
 
     In the clusters of `late` none closes: they go on to the world. `multipliers` by block once
     known; `masses` are what its rows feel, the inverse pivots of L, whose sign is rounding error
-    where they are large.
+    where they are large. `together`: of those that close at the world their product, 1 / det L.
+    What is singular where the first joints of an arm tell rows apart may be shared by three pivots.
     """
 
-    def __init__(self, model, rows, late=()):
+    def __init__(self, model, rows, late=(), together: bool = False):
         super().__init__(rows)
+        self.together = together
         self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
@@ -128,7 +130,8 @@ class Closing(Carried):
             self.L[b, b] = self._pair(b, b) + (1.0 - full[b])
         factor = LDL(self.matrix(closing))
         masses = [np.abs(g) for g in factor.inverse_pivots]
-        self.masses += masses[:first]
+        together = self.together and first > 1
+        self.masses += [np.prod(np.stack(masses[:first]))] if together else masses[:first]
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
         return dict(zip(full, masses[first:]))

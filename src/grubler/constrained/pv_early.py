@@ -23,6 +23,10 @@ Where rows tell the motion of all joints from the world on, those of an arm of s
 welded, no inertia is carried across them: accelerations come from the rows, and the multipliers
 from the forces that these take.
 
+Next to a fixed base few rows are left, and few joints to carry them across. Compiled code carries
+them there as in PV where that is quicker (`NEAR`), and an arm of seven joints stretched out, whose
+elbow does not move its row, is no singular posture then.
+
 Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
 by factorizing its mass matrix: compiled code takes the quicker of the two.
 """
@@ -36,7 +40,7 @@ import numpy as np
 from ..algorithms import forward_dynamics
 from ..algorithms.first_pass import parent_of
 from ..compiled import quickest
-from ..compiler import otherwise, precision
+from ..compiler import estimate_cycles, otherwise, precision
 from ..symbolic import is_symbolic
 from .closing import Closing
 from .passing import Passing
@@ -52,6 +56,7 @@ from .structure import POSTURES, carried_at, levers, told
 HEAVY, LOST = 3e5, 4e-4
 FEW = 9  # rows that are all carried in less time than it takes to choose among them
 PASSES = 3e3  # the same where a row passes its joint: once others do, all that gain digits may
+NEAR = (0, 3, 4)  # coordinates on a fixed base at which rows may be carried
 
 
 def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
@@ -64,10 +69,11 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         method = quickest(forward_dynamics, model.nominal) if is_symbolic(q) else "c_aba"
         return forward_dynamics(model, q, v, tau, f_ext, method=method), np.zeros(0)
     ready = prepared(model, q, v, constraints, f_ext, desired)
-    usual = None if regular else usual_masses(model.nominal, constraints)
+    near = quickest_near(model.nominal, constraints) if is_symbolic(q) else 0
+    usual = None if regular else usual_masses(model.nominal, constraints, near)
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant="always")
-    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints)
+    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints, near)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
@@ -77,7 +83,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
 
     def with_passing():
         a, multipliers, light, _ = resolved_early(
-            model, ready, tau, constraints, limits, min(1.0, PASSES / heavy)
+            model, ready, tau, constraints, near, limits, min(1.0, PASSES / heavy)
         )
         return otherwise(light, np.concatenate([a, multipliers]), all_carried)
 
@@ -97,7 +103,22 @@ def within(masses, limits, *conditions):
 
 
 @lru_cache(maxsize=256)
-def usual_masses(model, constraints) -> list[float] | None:
+def quickest_near(model, constraints) -> int:
+    """Of `NEAR` what is estimated to take a CPU the fewest cycles."""
+    ways = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
+
+    def cycles(near: int) -> float:
+        def fn(q, v, tau):
+            ready = prepared(model, q, v, constraints)
+            return resolved_early(model, ready, tau, constraints, near)[:2]
+
+        return estimate_cycles(fn, [model.nq, model.nv, model.nv])
+
+    return min(ways.values(), key=cycles) if len(ways) > 1 else 0
+
+
+@lru_cache(maxsize=256)
+def usual_masses(model, constraints, near: int) -> list[float] | None:
     """What rows feel of the joints that resolve them, the least of some random postures.
 
     None where, at most of these, rows cannot be resolved early.
@@ -107,14 +128,14 @@ def usual_masses(model, constraints) -> list[float] | None:
         q, v = model.random_state(seed)
         ready = prepared(model, q, v, constraints)
         with np.errstate(all="ignore"):
-            masses = resolved_early(model, ready, np.zeros(model.nv), constraints)[2]
+            masses = resolved_early(model, ready, np.zeros(model.nv), constraints, near)[2]
         samples.append(np.nan_to_num(np.array(masses, dtype=float), nan=np.inf, posinf=np.inf))
     usual = np.min(samples, axis=0)
     regular = [np.all(x < HEAVY * usual) for x in samples]
     return list(usual) if np.mean(regular) > 0.5 else None
 
 
-def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
+def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
     how many joints that is; the rest are rows between bodies).
 
@@ -122,10 +143,10 @@ def resolved_early(model, ready, tau, constraints, limits=None, part=1.0):
     whether none that has not is beyond.
     """
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
-    known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints)
-    carried, waiting = Closing(model, rows, late), direct_rows(rows, H, p)
+    known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints, near)
+    carried, waiting = Closing(model, rows, late, near > 0), direct_rows(rows, H, p)
     passing = None if limits is None else Passing(carried, limits, part)
-    kinematic = told(model.nominal, constraints)
+    kinematic = told(model.nominal, constraints, near)
     crossings, taken, masses = {}, {}, []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent

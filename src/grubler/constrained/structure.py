@@ -48,11 +48,12 @@ def levers(model, constraints) -> dict[tuple[int, int], Lever]:
 
 
 @lru_cache(maxsize=256)
-def carried_at(model, constraints) -> frozenset[int]:
+def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
-    A free base where there are few, or those of constraints between bodies; and all from a joint on
-    whose lever is short at every posture, such as that of pitch axes that are not quite parallel.
+    A free base where there are few, or those of constraints between bodies; all from a joint on
+    whose lever is short at every posture, such as that of pitch axes that are not quite parallel;
+    and the first `near` coordinates on a fixed base, unless rows tell their motion.
     """
     roots = [c for c in model.clusters if c.parent is None and c.nv == 6]
     closing = {closing_cluster(model, c) for c in constraints if c.to is not None}
@@ -62,6 +63,11 @@ def carried_at(model, constraints) -> frozenset[int]:
     for (k, _), lever in known.items():
         if lever.moves and lever.usual < SHORT * longest:
             late |= set(path(model, k))
+    if near and not told(model, constraints):
+        for k, _ in known:
+            inward = [model.clusters[i] for i in path(model, k)]
+            if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
+                late |= {cluster.index for cluster in inward}
     return frozenset(late)
 
 
@@ -85,14 +91,14 @@ def row_counts(model, constraints) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def told(model, constraints) -> frozenset[int]:
+def told(model, constraints, near: int = 0) -> frozenset[int]:
     """The clusters whose motion rows tell, whatever their inertia, as that of their parents up to
     the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()
     if any(c.to is not None for c in constraints):
         return frozenset(found)
     known, count = levers(model, constraints), row_counts(model, constraints)
-    late = carried_at(model, constraints)
+    late = carried_at(model, constraints, near)
     for cluster in model.clusters:
         k, up = cluster.index, cluster.parent
         moves = all((k, j) in known and known[k, j].moves for j in range(cluster.nv))
