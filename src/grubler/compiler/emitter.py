@@ -50,9 +50,10 @@ class Emitter:
         return other
 
     def aside(self) -> Emitter:
-        """An emitter of another function, whose names are others."""
+        """An emitter of another function, whose names are others. It is a branch, and large: LLVM
+        finds the better order."""
         other = copy.copy(self)
-        other.lines, other.label, other._in_block = [], "entry", [0]
+        other.lines, other.label, other._in_block, other.held = [], "entry", [0], False
         return other
 
     def name(self) -> str:

@@ -63,9 +63,9 @@ def schedule(tape: Tape) -> Tape:
 
 def spread(tape: Tape, single: bool = False, first: frozenset[int] = frozenset()) -> Tape:
     """The same tape in an order that lets few instructions wait, of a single state or of several;
-    steps inside likewise. Values of `first` are computed as soon as they can be."""
-    inside = tape.inside(lambda step: spread(step, single))
-    return in_order(inside, _spread_order(tape, single, first))
+    steps inside, which are large as a rule, as of several. Values of `first` are computed as soon
+    as they can be."""
+    return in_order(tape.inside(spread), _spread_order(tape, single, first))
 
 
 def asked_first(tape: Tape) -> frozenset[int]:
