@@ -24,8 +24,8 @@ welded, no inertia is carried across them: accelerations come from the rows, and
 from the forces that these take.
 
 Next to a fixed base few rows are left, and few joints to carry them across. Compiled code carries
-them there as in PV where that is quicker (`NEAR`), and an arm of seven joints stretched out, whose
-elbow does not move its row, is no singular posture then.
+them there as in PV where that is quicker (`NEAR`), and a humanoid's arm hanging straight, whose
+shoulder does not move its row, is no singular posture then.
 
 Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
 by factorizing its mass matrix: compiled code takes the quicker of the two.
