@@ -140,6 +140,21 @@ def grow(b: gb.ModelBuilder, parent: str, name: str, n: int) -> str:
     return parent
 
 
+def hanging() -> gb.Model:
+    """An arm of six joints with a geared one behind its hand, on a rail with armature."""
+    b = gb.ModelBuilder("hanging")
+    b.add_body("cart", 2.0, inertia=(0.1, 0, 0, 0.1, 0, 0.1))
+    b.add_joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), armature=0.7)
+    hand = grow(b, "cart", "link", 5)
+    for name, mass in (("finger", 0.4), ("rotor", 0.2)):
+        b.add_body(name, mass, com=(0.1, 0, 0), inertia=(0.01, 0, 0, 0.02, 0, 0.03))
+        b.add_joint(name, "revolute", hand, name, axis=(0, 1, 0), xyz=(0.1, 0, 0))
+    b.add_coupling("gear", "rotor", {"finger": 6.0})
+    b.add_frame("hand", hand, (0.05, 0.1, 0.2), rpy=(0.3, 0.2, 0.1))
+    b.add_frame("tip", "finger", (0.3, 0.0, 0.0))
+    return b.build()
+
+
 def stalk(stem: int, branches: int, length: int) -> tuple[gb.Model, list[str]]:
     """The long stalk of Fig. 2e: branches of `length` links on both ends of a stem."""
     b = gb.ModelBuilder("stalk")

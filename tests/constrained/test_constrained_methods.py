@@ -7,8 +7,7 @@ import pytest
 from cases import (
     CASES,
     LEGS,
-    grow,
-    in_many_digits,
+    hanging,
     points,
     smallest_lever,
     state,
@@ -92,21 +91,6 @@ def test_the_solution_is_gauss_principle(name):
     assert np.abs(balance).max() < due * (1 + np.abs(force).max())
 
 
-def hanging() -> gb.Model:
-    """An arm of six joints with a geared one behind its hand, on a rail with armature."""
-    b = gb.ModelBuilder("hanging")
-    b.add_body("cart", 2.0, inertia=(0.1, 0, 0, 0.1, 0, 0.1))
-    b.add_joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), armature=0.7)
-    hand = grow(b, "cart", "link", 5)
-    for name, mass in (("finger", 0.4), ("rotor", 0.2)):
-        b.add_body(name, mass, com=(0.1, 0, 0), inertia=(0.01, 0, 0, 0.02, 0, 0.03))
-        b.add_joint(name, "revolute", hand, name, axis=(0, 1, 0), xyz=(0.1, 0, 0))
-    b.add_coupling("gear", "rotor", {"finger": 6.0})
-    b.add_frame("hand", hand, (0.05, 0.1, 0.2), rpy=(0.3, 0.2, 0.1))
-    b.add_frame("tip", "finger", (0.3, 0.0, 0.0))
-    return b.build()
-
-
 def test_forces_alone_pass_joints_that_are_told():
     """Six rows on six joints, and a finger that goes its own way, on a spring or not: no joint's
     inertia is asked for, and all that hangs there is felt by the multipliers."""
@@ -132,49 +116,6 @@ def test_forces_alone_pass_joints_that_are_told():
 def test_robots_of_the_zoo_have_joints_that_are_told(name):
     model, constraints = case(name)
     assert told(model, tuple(checked_constraints(model, constraints)))
-
-
-def humanoid_arm() -> gb.Model:
-    """Seven joints whose elbow stands off the line from shoulder to wrist, hanging at q = 0."""
-    b, parent = gb.ModelBuilder("humanoid_arm"), "world"
-    steps = ((0, 0, 0.1), (0, 0.16, 0), (0, 0.02, 0), (0.02, 0, -0.27), (-0.02, 0, -0.26),
-             (0, 0, 0), (0, 0, 0))  # fmt: skip
-    for i, (axis, xyz) in enumerate(zip("zxzyzxy", steps, strict=True)):
-        b.add_body(f"link{i}", 1.0 + i, com=(0.02, 0.01, -0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
-        turn = [float(axis == x) for x in "xyz"]
-        b.add_joint(f"joint{i}", "revolute", parent, f"link{i}", axis=turn, xyz=xyz)
-        parent = f"link{i}"
-    b.add_frame("hand", parent, (0.0, 0.0, -0.05))
-    return b.build()
-
-
-@pytest.mark.parametrize("rows", ["weld", "point"])
-def test_rows_are_carried_next_to_a_fixed_base(rows):
-    """From whichever joint on, the accelerations are the same; and with the hand welded a row that
-    the shoulder does not move, the arm hanging straight, is no longer too heavy."""
-    model, constraints = humanoid_arm(), [Constraint("hand", rows)]
-    checked = tuple(checked_constraints(model, constraints))
-    light = {}
-    for near in pv_early.NEAR:
-        for seed in range(4):
-            q, v, tau = state(model, seed)
-            ready = pv_early.prepared(model, q, v, checked)
-            a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, near)
-            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
-            assert relative(a, expected.a) < 1e-11
-            assert relative(multipliers, expected.multipliers) < 1e-11
-        straight = pv_early.prepared(model, model.neutral(), v, checked)
-        with np.errstate(all="ignore"):
-            masses = pv_early.resolved_early(model, straight, tau, checked, near)[2]
-        usual = pv_early.usual_masses(model, checked, near)
-        light[near] = bool(np.all(np.array(masses) < pv_early.HEAVY * np.array(usual)))
-    assert (pv_early.quickest_near(model, checked) > 0) == (rows == "weld")  # what is quicker
-    assert light == {0: rows == "point", 3: True, 4: True}
-    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
-    for found, wanted in zip(
-        code(model.neutral(), v, tau), in_many_digits(model, model.neutral(), v, tau, constraints)
-    ):
-        assert relative(found, wanted) < 1e-12
 
 
 TRACED = ["arm7 H", "quadruped 4F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F",

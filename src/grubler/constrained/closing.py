@@ -67,9 +67,9 @@ class Closing(Carried):
         Y = self._Y.get(k)
         return total([Y[b] @ self.multipliers[b] for b in Y]) if Y else None
 
-    def resolve(self, state, S, y, e, g) -> dict:
-        """Update the carried blocks for a coordinate eliminated by qdd = -(y a + e) + g f λ."""
-        here = self.at(state.cluster.index)
+    def resolve(self, k, S, y, e, g) -> dict:
+        """Update the carried blocks for a coordinate of cluster k, qdd = -(y a + e) + g f λ."""
+        here = self.at(k)
         f = {b: F.T @ S for b, F in here.items()}
         for b in f:
             here[b] = here[b] - np.outer(y, f[b])

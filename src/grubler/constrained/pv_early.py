@@ -42,14 +42,15 @@ from ..algorithms.first_pass import parent_of
 from ..compiled import quickest
 from ..compiler import estimate_cycles, otherwise, precision
 from ..symbolic import is_symbolic
+from .at_once import at_once
 from .closing import Closing
 from .passing import Passing
 from .pv import carried_to_base
 from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
-from .resolve import Resolved, resolve
+from .resolve import Resolved, resolve, space_of
 from .rows import gathered
-from .structure import POSTURES, carried_at, levers, told
+from .structure import POSTURES, carried_at, levers, short, told
 
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
@@ -103,18 +104,20 @@ def within(masses, limits, *conditions):
 
 
 @lru_cache(maxsize=256)
-def quickest_near(model, constraints) -> int:
-    """Of `NEAR` what is estimated to take a CPU the fewest cycles."""
-    ways = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
+def quickest_near(model, constraints) -> int | None:
+    """Of `NEAR`, and of all joints at once (None), what is estimated to take a CPU the fewest
+    cycles."""
+    different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
+    ways = [*different.values(), *([None] if short(model, constraints) else [])]
 
-    def cycles(near: int) -> float:
+    def cycles(near: int | None) -> float:
         def fn(q, v, tau):
             ready = prepared(model, q, v, constraints)
             return resolved_early(model, ready, tau, constraints, near)[:2]
 
         return estimate_cycles(fn, [model.nq, model.nv, model.nv])
 
-    return min(ways.values(), key=cycles) if len(ways) > 1 else 0
+    return min(ways, key=cycles) if len(ways) > 1 else 0
 
 
 @lru_cache(maxsize=256)
@@ -142,6 +145,8 @@ def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     With limits of that, rows may pass (passing.py) from a part of them on, and the third is
     whether none that has not is beyond.
     """
+    if near is None:
+        return at_once(model, ready, tau, constraints)
     states, H, p, rows = ready[0], list(ready[1]), list(ready[2]), ready[3]
     known, late = levers(model.nominal, constraints), carried_at(model.nominal, constraints, near)
     carried, waiting = Closing(model, rows, late, near > 0), direct_rows(rows, H, p)
@@ -159,10 +164,9 @@ def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
         if here:
             lever = [known.get((k, j)) for j in range(state.cluster.nv)]
             moves = [x is not None and x.moves for x in lever]
-            joint = state.robot.bodies[state.cluster.bodies[0]].joint
             offered = places(lever, len(here), len(masses)) if passing else ()
             done, Ha, pa = resolve(
-                state, joint, H[k], p[k], tau_k, here, carried, moves, k in kinematic, passing,
+                space_of(state), H[k], p[k], tau_k, here, carried, moves, k in kinematic, passing,
                 offered,
             )  # fmt: skip
             masses += [

@@ -6,6 +6,7 @@ velocities and gravity, is in the forces p and in the rows' l, and nowhere else.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..algorithms.c_rnea import net_forces
 from ..algorithms.first_pass import first_pass, stacked
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .rows import in_body_axes, independent_rows, posed
+from .rows import constraint_rows, in_few_numbers, independent_rows, posed
 
 
 class Crossing(NamedTuple):
@@ -36,12 +37,14 @@ class Crossing(NamedTuple):
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
+    constraints, desired, bases = in_few_numbers(model, q, constraints, desired)
     bodies = posed(constraints)
     states = first_pass(model, q, v, posed=[*bodies, *(f_ext or ())])
     H = [block_diagonal(state.I) for state in states]
     moving, f, _ = net_forces(model, q, v, None, f_ext, bodies)
     p = stacked(states, f)
-    rows = in_body_axes(model, states, constraints, desired, moving)
+    rows = constraint_rows(model, states, constraints, desired, moving)
+    rows = [replace(block, basis=V) for block, V in zip(rows, bases, strict=True)]
     return states, H, p, independent_rows(model, rows, constraints)
 
 

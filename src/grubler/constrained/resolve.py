@@ -97,8 +97,10 @@ class Own:
     Its joint's axes are coordinate axes, as a rule: H S = 0 afterwards is then known.
     """
 
-    def __init__(self, state, joint):
-        self.state, self.axes, self.joint, self.turn = state, state.S, joint, None
+    def __init__(self, state):
+        self.state, self.axes, self.turn = state, state.S, None
+        self.cluster = state.cluster.index
+        self.joint = state.robot.bodies[state.cluster.bodies[0]].joint
 
     def enter(self, H, p, tau, rows, carried):
         return H, p, tau, rows
@@ -149,7 +151,7 @@ class Joined:
     turn = None
 
     def __init__(self, state):
-        self.state = state
+        self.state, self.cluster = state, state.cluster.index
         self.n, nv = sum(state.X.parent_sizes), state.S.shape[1]
         self.axes = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
 
@@ -217,15 +219,19 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def resolve(state, joint, H, p, tau, rows, carried, moves, told, passing=None, offered=()):
-    """Eliminate a joint's coordinates; returns (Resolved, H and p seen from the parent).
+def space_of(state) -> Own | Joined:
+    """In which accelerations the coordinates of a cluster are eliminated."""
+    single = len(state.cluster.bodies) == 1 and state.R is None
+    return Own(state) if single else Joined(state)
+
+
+def resolve(space, H, p, tau, rows, carried, moves, told, passing=None, offered=()):
+    """Eliminate the coordinates of a space; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
     each coordinate whether it moves the rows, `told` whether rows tell all of them, so that H need
     not be known; `offered` which rows may pass, by the place of their limits in `passing`.
     """
-    single = len(state.cluster.bodies) == 1 and state.R is None
-    space = Own(state, joint) if single else Joined(state)
     done: list[Coordinate] = []
     H, p, tau, rows = space.enter(H, p, tau, rows, carried)
     left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
@@ -245,7 +251,7 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, told, passing=None, o
             mass = (np.abs(reflection.size) if told else D) * reflection.inverse
             if place is not None:
                 row = Row(y * reflection.size, e * reflection.size)
-                passed = passing.offer(state.cluster.index, place, mass, row.K, row.l)
+                passed = passing.offer(space.cluster, place, mass, row.K, row.l)
                 passes = reduce(np.logical_or, [here for here, _ in passed])
                 g = np.where(passes, 1.0 / D, 0.0)
                 y = np.where(passes, U / D, y)
@@ -255,7 +261,7 @@ def resolve(state, joint, H, p, tau, rows, carried, moves, told, passing=None, o
             reflection, mass, g = None, None, 1.0 / D
             y, e = U * g, -u * g
             z, p = 0.5 * U, p - U * e
-        f = carried.resolve(state, S, y, e, g)
+        f = carried.resolve(space.cluster, S, y, e, g)
         done.append(Coordinate(S, tau[j], U, u, y, z, e, g, f, reflection, mass, passed))
         if aligned:
             left = left * (S == 0.0)

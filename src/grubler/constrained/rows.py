@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,8 +15,10 @@ from ..algorithms.first_pass import base_acceleration, locate
 from ..cluster_spatial import block_diagonal
 from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
+from ..symbolic import is_symbolic
 from .constraints import Checked
 
+ON_AXIS = 1e-14  # how far from a hinge's axis a point is on it, in metres
 RANK = 1e-9  # rows on one body that depend on each other to this precision are redundant
 
 
@@ -105,21 +106,55 @@ def constraint_rows(model, states, constraints, desired=None, moving=None) -> li
     return blocks
 
 
-def in_body_axes(model, states, constraints, desired=None, moving=None) -> list[Rows]:
-    """`constraint_rows` of the same constraints, whole triads with the world in the body's axes.
+def in_few_numbers(model, q, constraints, desired=None):
+    """(constraints, desired, V by constraint): rows that cost fewer operations, λ = V λ'.
 
-    A rotation of the rows; K = [1 0; -r× 1] is sparser than in the axes of a turned frame.
+    Whole triads with the world are given in the axes of their body: K = [1 0; -r× 1] is sparser
+    than in those of a turned frame. A point on the axis of a hinge is one of the body that carries
+    the hinge as well, and is held there.
     """
-    turned = tuple(_turned(c) for c in constraints)
-    if desired is not None:
-        at = np.cumsum([0, *(c.m for c in constraints)])
-        parts = [desired[list(range(i, j))] for i, j in pairwise(at)]
-        parts = [x if V is None else V.T @ x for x, (_, V) in zip(parts, turned)]
-        desired = np.concatenate(parts)
-    blocks = constraint_rows(model, states, [c for c, _ in turned], desired, moving)
-    return [
-        block if V is None else replace(block, basis=V) for block, (_, V) in zip(blocks, turned)
-    ]
+    moved = _inward(model, constraints)
+    bases, wanted, start = [], [], 0
+    for c, (_, V, crossed) in zip(constraints, moved, strict=True):
+        for body in crossed:
+            joint, cluster = model.bodies[body].joint, model.clusters[locate(model, body)[0]]
+            V = V @ joint.transform(q[cluster.q]).E
+        k = c.acceleration if desired is None else desired[start : start + c.m]
+        start += c.m
+        wanted.append(k if V is None else V.T @ k)
+        bases.append(V)
+    return tuple(c for c, _, _ in moved), np.concatenate(wanted) if wanted else None, bases
+
+
+@lru_cache(maxsize=256)
+def _inward(model, constraints) -> list[tuple[Checked, np.ndarray | None, list[int]]]:
+    """By constraint: the one that takes its place, V of the body's axes, and the bodies whose
+    hinges it has been moved across. Where several are on one body or the next, none is moved: on
+    one body they are seen to depend on each other."""
+    found, bodies = [], posed(constraints)
+    for c in constraints:
+        new, V = _turned(c)
+        crossed: list[int] = []
+        alone = V is not None and bodies.count(c.frame.body) == 1
+        while alone and _on_axis(model, new) and model.bodies[new.frame.body].parent not in bodies:
+            body = model.bodies[new.frame.body]
+            X = Transform(np.eye(3), new.frame.placement.r) @ body.joint.placement
+            crossed.append(body.index)
+            frame = Frame(c.frame.name, body.parent, Transform(np.eye(3), X.r))
+            new = replace(new, frame=frame)
+        found.append((new, V, crossed))
+    return found
+
+
+def _on_axis(model, c: Checked) -> bool:
+    """Whether a point lies on the axis of its body's hinge, so that this does not move it."""
+    body = model.bodies[c.frame.body]
+    joint, cluster = body.joint, model.clusters[locate(model, body.index)[0]]
+    if not c.classical or c.held or body.parent == WORLD or len(cluster.bodies) > 1:
+        return False
+    if not joint.is_hinge or is_symbolic(joint.placement.E, joint.placement.r):
+        return False
+    return bool(np.abs(cross(joint.motion.axis, c.frame.placement.r)).max() < ON_AXIS)
 
 
 @lru_cache(maxsize=1024)
@@ -127,13 +162,13 @@ def _turned(c: Checked) -> tuple[Checked, np.ndarray | None]:
     """A constraint on the same point in the axes of its body, and V with λ = V λ'."""
     E, r = c.frame.placement.E, c.frame.placement.r
     whole = np.array_equal(c.K, np.eye(6)) or np.array_equal(c.K, np.eye(6)[3:])
-    if not whole or c.to is not None or c.softness is not None or np.array_equal(E, np.eye(3)):
+    if not whole or c.to is not None or c.softness is not None:
         return c, None
     V = np.kron(np.eye(c.m // 3), E)
     frame = Frame(c.frame.name, c.frame.body, Transform(np.eye(3), r))
     turn = Transform(E.T, np.zeros(3))
     place = None if c.place is None else turn @ c.place
-    return replace(c, frame=frame, place=place, acceleration=V.T @ c.acceleration), V
+    return replace(c, frame=frame, place=place), V
 
 
 def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:

@@ -18,6 +18,7 @@ from .rows import constraint_rows, independent_rows, posed
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 NEVER = 1e-12  # |K S|² of a joint that does not move a row
 SHORT = 2e-6  # |K S|² of a joint that is never the one to take a row, by the longest lever
+SHORT_ARM = 8  # joints whose mass matrix may have fewer numbers than the inertias of their links
 POSTURES = 7  # random ones, at which things are found out
 
 
@@ -69,6 +70,15 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
             if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
                 late |= {cluster.index for cluster in inward}
     return frozenset(late)
+
+
+def short(model, constraints) -> bool:
+    """Whether all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
+    rows with the world that the outer half of them takes."""
+    hard = all(c.softness is None and c.to is None for c in constraints)
+    fixed = all(c.nv < 6 for c in model.clusters if c.parent is None)
+    few = 2 * sum(c.m for c in constraints) <= model.nv <= SHORT_ARM
+    return hard and fixed and few and not carried_at(model, constraints)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,71 @@
+"""PV-early of few joints on a fixed base, all of them at once.
+
+The same coordinates take the same rows in the same order (resolve.py), but of M a + h = tau + J' λ:
+an articulated inertia of six by six fills up on its way, and of a short arm the mass matrix has not
+more numbers, all of which are known at the start. What rows feel of the joints is the same, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.c_crba import mass_matrix_of
+from .closing import Closing
+from .jacobian import jacobian_and_drift, split
+from .reflection import Row
+from .resolve import resolve
+from .rows import gathered
+from .structure import levers
+
+
+class Rooted:
+    """The accelerations of all joints, in the order in which they are eliminated."""
+
+    turn = cluster = None
+
+    def __init__(self, n: int):
+        self.axes = np.eye(n)
+
+    def enter(self, H, p, tau, rows, carried):
+        return H, p, tau, rows
+
+    def leave(self, H, p, rows, outer, left, carried):
+        return None, None, rows
+
+    def unmoved(self, a):
+        return a
+
+    def moved(self, a, a_parent, qdd):
+        return a
+
+
+def at_once(model, ready, tau, constraints):
+    """(a, multipliers, what rows feel of the joints, how many that are), as `resolved_early`."""
+    states, _, p, blocks = ready
+    order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
+    M, h = mass_matrix_of(model, states), joint_forces(states, p)
+    J, l = jacobian_and_drift(model, states, blocks)
+    known = levers(model.nominal, constraints)
+    lever = [known.get((c.index, j)) for c in reversed(model.clusters) for j in range(c.nv)]
+    rows = [Row(K[order], l_) for K, l_ in zip(J, l)]
+    done, _, _ = resolve(
+        Rooted(model.nv), M[order][:, order], h[order], tau[order], rows, Closing(model, []),
+        [x is not None and x.moves for x in lever], False,
+    )  # fmt: skip
+    masses = [c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant]
+    masses += [np.inf] if done.rows else []  # more rows than freedom
+    qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
+    found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows), {})))
+    multipliers = gathered(blocks, found, sum(c.m for c in constraints))
+    return qdd[np.argsort(order)], multipliers, masses, len(masses)
+
+
+def joint_forces(states, p):
+    """What the joints feel of the forces p on the clusters: h of the coasting robot."""
+    p, h = list(p), [None] * len(states)
+    for state in reversed(states):
+        k, up = state.cluster.index, state.cluster.parent
+        h[k] = state.S.T @ p[k] if state.r is None else state.S.T @ p[k] + state.r
+        if up is not None:
+            p[up] = p[up] + state.X.force_back(p[k])
+    return np.concatenate(h)

@@ -1,0 +1,152 @@
+"""Few joints on a fixed base: rows carried across them, all joints at once, and points on axes."""
+
+import importlib
+
+import numpy as np
+import pytest
+from cases import grow, hanging, in_many_digits, state
+
+import grubler as gb
+from conftest import load, relative
+from grubler.constrained import Constraint, constrained_forward_dynamics
+from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.structure import short
+
+pv_early = importlib.import_module("grubler.constrained.pv_early")
+
+
+def serial(name: str, axes: str, steps) -> gb.Model:
+    b, parent = gb.ModelBuilder(name), "world"
+    for i, (axis, xyz) in enumerate(zip(axes, steps, strict=True)):
+        b.add_body(f"link{i}", 1.0 + i, com=(0.02, 0.01, -0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
+        turn = [float(axis == x) for x in "xyz"]
+        b.add_joint(f"joint{i}", "revolute", parent, f"link{i}", axis=turn, xyz=xyz)
+        parent = f"link{i}"
+    b.add_frame("hand", parent, (0.0, 0.0, -0.05))
+    b.add_frame("tool", parent, (0.0, 0.08, 0.0), rpy=(0.4, -0.2, 1.1))
+    return b.build()
+
+
+def humanoid_arm() -> gb.Model:
+    """Seven joints whose elbow stands off the line from shoulder to wrist, hanging at q = 0."""
+    steps = ((0, 0, 0.1), (0, 0.16, 0), (0, 0.02, 0), (0.02, 0, -0.27), (-0.02, 0, -0.26),
+             (0, 0, 0), (0, 0, 0))  # fmt: skip
+    return serial("humanoid_arm", "zxzyzxy", steps)
+
+
+def industrial_arm() -> gb.Model:
+    """Six joints, three of them parallel, laid out as a UR5; the tool is on the last one's axis."""
+    steps = ((0, 0, 0.09), (0, 0.14, 0), (0, -0.12, 0.42), (0, 0, 0.39), (0, 0.09, 0), (0, 0, 0.09))
+    return serial("industrial_arm", "zyyyzy", steps)
+
+
+def two_arms() -> gb.Model:
+    """Three joints each on a trunk that turns, one of them with armature."""
+    b = gb.ModelBuilder("two_arms")
+    b.add_body("trunk", 3.0, com=(0.0, 0.02, 0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
+    b.add_joint("waist", "revolute", "world", "trunk", armature=0.4)
+    for side in ("left", "right"):
+        b.add_frame(f"{side}_hand", grow(b, "trunk", side, 3), (0.05, 0.1, 0.2))
+    return b.build()
+
+
+@pytest.mark.parametrize("rows", ["weld", "point"])
+def test_rows_are_carried_next_to_a_fixed_base(rows):
+    """From whichever joint on, the accelerations are the same; and with the hand welded a row that
+    the shoulder does not move, the arm hanging straight, is no longer too heavy."""
+    model, constraints = humanoid_arm(), [Constraint("hand", rows)]
+    checked = tuple(checked_constraints(model, constraints))
+    light, ways = {}, [*pv_early.NEAR, *([None] if short(model, checked) else [])]
+    for near in ways:
+        for seed in range(4):
+            q, v, tau = state(model, seed)
+            ready = pv_early.prepared(model, q, v, checked)
+            a, multipliers, *_ = pv_early.resolved_early(model, ready, tau, checked, near)
+            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+            assert relative(a, expected.a) < 1e-11
+            assert relative(multipliers, expected.multipliers) < 1e-11
+        straight = pv_early.prepared(model, model.neutral(), v, checked)
+        with np.errstate(all="ignore"):
+            masses = pv_early.resolved_early(model, straight, tau, checked, near)[2]
+        usual = pv_early.usual_masses(model, checked, near)
+        light[near] = bool(np.all(np.array(masses) < pv_early.HEAVY * np.array(usual)))
+    assert pv_early.quickest_near(model, checked) in ((3, 4) if rows == "weld" else (0, None))
+    assert light == {0: rows == "point", 3: True, 4: True} | (
+        {} if rows == "weld" else {None: True}
+    )
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    for found, wanted in zip(
+        code(model.neutral(), v, tau), in_many_digits(model, model.neutral(), v, tau, constraints)
+    ):
+        assert relative(found, wanted) < 1e-12
+
+
+SHORT = {
+    "industrial": (industrial_arm, [Constraint("hand", "point")]),
+    "tool": (industrial_arm, [Constraint("tool", "point")]),
+    "humanoid": (humanoid_arm, [Constraint("hand", "point")]),
+    "rail": (hanging, [Constraint("hand", "point")]),
+    "finger": (hanging, [Constraint("tip", (3, 4, 5))]),
+    "two arms": (two_arms, [Constraint("left_hand", (3,)), Constraint("right_hand", (4, 5))]),
+    "leg": (lambda: load("mit_humanoid_leg"), [Constraint("toe_contact", (3, 5))]),
+    "linkage": (lambda: load("planar_leg_linkage"), [Constraint("toe", (3,))]),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_all_joints_at_once(name):
+    """Serial, branched, on rails and with loops: as the dense solution; rows feel the joints as
+    they do one after the other, whose rows are not scaled alike."""
+    build, constraints = SHORT[name]
+    model = build()
+    checked = tuple(checked_constraints(model, constraints))
+    assert short(model, checked)
+    m, last = sum(c.m for c in checked), model.bodies[-1]
+    for seed in range(6):
+        q, v, tau = state(model, seed)
+        rng = np.random.default_rng(seed)
+        desired, push = rng.standard_normal(m), rng.standard_normal(6)
+        ready = pv_early.prepared(model, q, v, checked, {last.index: push}, desired)
+        a, multipliers, masses, _ = pv_early.resolved_early(model, ready, tau, checked, None)
+        by_joint = pv_early.resolved_early(model, ready, tau, checked, 0)[2]
+        expected = constrained_forward_dynamics(
+            model, q, v, tau, constraints, {last.name: push}, method="kkt", desired=desired
+        )
+        usual = pv_early.usual_masses(model, checked, None)
+        due = 1e-11 + 1e-15 * np.max(np.array(masses) / np.array(usual), initial=1.0)
+        assert relative(a, expected.a) < due
+        assert relative(multipliers, expected.multipliers) < due
+        assert np.all(np.abs(np.log(np.array(masses) / np.array(by_joint))) < np.log(m) + 1e-9)
+
+
+def test_a_short_arm_takes_all_joints_at_once_when_compiled():
+    """And carries its rows at singular postures, as any other."""
+    model, constraints = industrial_arm(), [Constraint("tool", "point")]
+    assert pv_early.quickest_near(model, tuple(checked_constraints(model, constraints))) is None
+    code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
+    for seed in range(20):
+        q, v, tau = state(model, seed)
+        if seed % 2:
+            q[3:5] = 1e-7 * seed, 0.0  # elbow and wrist move the tool one way
+        for found, wanted in zip(code(q, v, tau), in_many_digits(model, q, v, tau, constraints)):
+            assert relative(found, wanted) < 1e-10
+
+
+def test_a_point_on_the_axis_of_a_hinge_is_held_by_the_body_that_carries_it():
+    model = industrial_arm()
+    held = Constraint("tool", "point", target=(0.3, 0.1, 0.4))
+    alone = [Constraint("tool", "point", acceleration=(1.0, -2.0, 0.5), period=0.2)]
+    for constraints, cluster in (
+        (alone, 4), ([Constraint("hand", "point")], 5), ([held], 5),
+        ([*alone, Constraint("hand", (3,))], 5), ([Constraint("tool", (3, 4, 5))], 5),
+    ):  # fmt: skip
+        checked = tuple(checked_constraints(model, constraints))
+        for seed in range(3):
+            q, v, tau = state(model, seed)
+            rows = pv_early.prepared(model, q, v, checked)[3]
+            assert set(rows[0].ends) == {cluster}
+            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
+            for method in ("pv", "pv_early"):
+                found = constrained_forward_dynamics(model, q, v, tau, constraints, method=method)
+                assert relative(found.a, expected.a) < 1e-11
+                assert relative(found.multipliers, expected.multipliers) < 1e-11
