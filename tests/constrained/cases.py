@@ -155,6 +155,24 @@ def hanging() -> gb.Model:
     return b.build()
 
 
+def serial(name: str, axes: str, steps) -> gb.Model:
+    b, parent = gb.ModelBuilder(name), "world"
+    for i, (axis, xyz) in enumerate(zip(axes, steps, strict=True)):
+        b.add_body(f"link{i}", 1.0 + i, com=(0.02, 0.01, -0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
+        turn = [float(axis == x) for x in "xyz"]
+        b.add_joint(f"joint{i}", "revolute", parent, f"link{i}", axis=turn, xyz=xyz)
+        parent = f"link{i}"
+    b.add_frame("hand", parent, (0.0, 0.0, -0.05))
+    b.add_frame("tool", parent, (0.0, 0.08, 0.0), rpy=(0.4, -0.2, 1.1))
+    return b.build()
+
+
+def industrial_arm() -> gb.Model:
+    """Six joints, three of them parallel, laid out as a UR5; the tool is on the last one's axis."""
+    steps = ((0, 0, 0.09), (0, 0.14, 0), (0, -0.12, 0.42), (0, 0, 0.39), (0, 0.09, 0), (0, 0, 0.09))
+    return serial("industrial_arm", "zyyyzy", steps)
+
+
 def stalk(stem: int, branches: int, length: int) -> tuple[gb.Model, list[str]]:
     """The long stalk of Fig. 2e: branches of `length` links on both ends of a stem."""
     b = gb.ModelBuilder("stalk")

@@ -1,10 +1,10 @@
-"""Few joints on a fixed base: rows carried across them, all joints at once, and points on axes."""
+"""Few joints on a fixed base: rows carried across them, and all joints at once."""
 
 import importlib
 
 import numpy as np
 import pytest
-from cases import grow, hanging, in_many_digits, state
+from cases import grow, hanging, in_many_digits, industrial_arm, serial, state
 
 import grubler as gb
 from conftest import load, relative
@@ -15,29 +15,11 @@ from grubler.constrained.structure import short
 pv_early = importlib.import_module("grubler.constrained.pv_early")
 
 
-def serial(name: str, axes: str, steps) -> gb.Model:
-    b, parent = gb.ModelBuilder(name), "world"
-    for i, (axis, xyz) in enumerate(zip(axes, steps, strict=True)):
-        b.add_body(f"link{i}", 1.0 + i, com=(0.02, 0.01, -0.1), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
-        turn = [float(axis == x) for x in "xyz"]
-        b.add_joint(f"joint{i}", "revolute", parent, f"link{i}", axis=turn, xyz=xyz)
-        parent = f"link{i}"
-    b.add_frame("hand", parent, (0.0, 0.0, -0.05))
-    b.add_frame("tool", parent, (0.0, 0.08, 0.0), rpy=(0.4, -0.2, 1.1))
-    return b.build()
-
-
 def humanoid_arm() -> gb.Model:
     """Seven joints whose elbow stands off the line from shoulder to wrist, hanging at q = 0."""
     steps = ((0, 0, 0.1), (0, 0.16, 0), (0, 0.02, 0), (0.02, 0, -0.27), (-0.02, 0, -0.26),
              (0, 0, 0), (0, 0, 0))  # fmt: skip
     return serial("humanoid_arm", "zxzyzxy", steps)
-
-
-def industrial_arm() -> gb.Model:
-    """Six joints, three of them parallel, laid out as a UR5; the tool is on the last one's axis."""
-    steps = ((0, 0, 0.09), (0, 0.14, 0), (0, -0.12, 0.42), (0, 0, 0.39), (0, 0.09, 0), (0, 0, 0.09))
-    return serial("industrial_arm", "zyyyzy", steps)
 
 
 def two_arms() -> gb.Model:
@@ -130,23 +112,3 @@ def test_a_short_arm_takes_all_joints_at_once_when_compiled():
             q[3:5] = 1e-7 * seed, 0.0  # elbow and wrist move the tool one way
         for found, wanted in zip(code(q, v, tau), in_many_digits(model, q, v, tau, constraints)):
             assert relative(found, wanted) < 1e-10
-
-
-def test_a_point_on_the_axis_of_a_hinge_is_held_by_the_body_that_carries_it():
-    model = industrial_arm()
-    held = Constraint("tool", "point", target=(0.3, 0.1, 0.4))
-    alone = [Constraint("tool", "point", acceleration=(1.0, -2.0, 0.5), period=0.2)]
-    for constraints, cluster in (
-        (alone, 4), ([Constraint("hand", "point")], 5), ([held], 5),
-        ([*alone, Constraint("hand", (3,))], 5), ([Constraint("tool", (3, 4, 5))], 5),
-    ):  # fmt: skip
-        checked = tuple(checked_constraints(model, constraints))
-        for seed in range(3):
-            q, v, tau = state(model, seed)
-            rows = pv_early.prepared(model, q, v, checked)[3]
-            assert set(rows[0].ends) == {cluster}
-            expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
-            for method in ("pv", "pv_early"):
-                found = constrained_forward_dynamics(model, q, v, tau, constraints, method=method)
-                assert relative(found.a, expected.a) < 1e-11
-                assert relative(found.multipliers, expected.multipliers) < 1e-11

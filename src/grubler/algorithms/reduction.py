@@ -36,6 +36,7 @@ class Reduced:
     I: tuple
     spinning: frozenset[int]
     embeddings: tuple[Embedding, ...]  # of the clusters
+    frames: dict[int, Transform]  # by body from its frame as described, empty where all are
 
 
 @lru_cache(maxsize=256)
@@ -43,7 +44,7 @@ def as_described(model: Model) -> Reduced:
     """The model as it is, each body with its own frame and inertia."""
     embeddings = tuple(cluster.embedding for cluster in model.clusters)
     inertias = tuple(body.spatial for body in model.bodies)
-    return Reduced(model.bodies, inertias, frozenset(), embeddings)
+    return Reduced(model.bodies, inertias, frozenset(), embeddings, {})
 
 
 @lru_cache(maxsize=256)
@@ -56,7 +57,7 @@ def reduced(model: Model, posed: frozenset[int]) -> Reduced:
         cluster.embedding.reframed(moved, new) if new else cluster.embedding
         for cluster in model.clusters
     )
-    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning, embeddings)
+    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning, embeddings, new)
 
 
 def spinners(bodies: Sequence[Body]) -> frozenset[int]:
@@ -118,16 +119,12 @@ def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
 def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
     """The bodies in frames that make placements sparse, where some are not; and the transforms
     from each one's frame to its new one, none where placements come with each call."""
-    oblique = [
-        body
-        for body in bodies
-        if body.parent != WORLD and np.count_nonzero(body.joint.placement.E) > TURN
-    ]
     if not all(_numeric(body) for body in bodies):
         return bodies, {}
-    if not oblique:
+    turned = oblique(bodies)
+    if not turned:
         return slid(bodies, posed)
-    turned = {body.parent for body in oblique} | {body.index for body in oblique}
+    turned |= {bodies[i].parent for i in turned}
     main, new = _main_children(bodies), {WORLD: Transform.identity()}
     for body in bodies:
         if body.parent in turned:
@@ -138,6 +135,15 @@ def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Bod
             turned.discard(body.index)
             new[body.index] = Transform.identity()
     return tuple(_moved(body, new, body.index in turned) for body in bodies), new
+
+
+def oblique(bodies: Sequence[Body]) -> set[int]:
+    """Bodies with placements that turn about two axes and more."""
+    return {
+        body.index
+        for body in bodies
+        if body.parent != WORLD and np.count_nonzero(body.joint.placement.E) > TURN
+    }
 
 
 def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:

@@ -23,7 +23,7 @@ from ..algorithms.first_pass import first_pass
 from ..algorithms.projection import solve_from_leaves
 from ..linalg import LDL, symmetric
 from .jacobian import jacobian_and_drift, softness, split
-from .rows import constraint_rows, gathered, independent_rows, posed
+from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 
 
 def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
@@ -53,9 +53,9 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
 
 def joint_space(model, q, v, tau, constraints, f_ext, desired):
     """M, J, tau - h, l and the rows."""
-    bodies = posed(constraints)
-    states = first_pass(model, q, v, posed=[*bodies, *(f_ext or ())])
-    moving, f, joints = net_forces(model, q, v, None, f_ext, bodies)
+    constraints, kept = in_new_frames(model, constraints, frozenset(f_ext or ()))
+    states = first_pass(model, q, v, posed=kept)
+    moving, f, joints = net_forces(model, q, v, None, f_ext, kept)
     rows = constraint_rows(model, states, constraints, desired, moving)
     rows = independent_rows(model, rows, constraints)
     force = tau - joint_forces(model, moving, f, joints)

@@ -16,7 +16,7 @@ from ..algorithms.c_rnea import net_forces
 from ..algorithms.first_pass import first_pass, stacked
 from ..cluster_spatial import block_diagonal
 from ..linalg import LDL, symmetric
-from .rows import constraint_rows, in_few_numbers, independent_rows, posed
+from .rows import constraint_rows, in_few_numbers, independent_rows
 
 
 class Crossing(NamedTuple):
@@ -37,11 +37,12 @@ class Crossing(NamedTuple):
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
-    constraints, desired, bases = in_few_numbers(model, q, constraints, desired)
-    bodies = posed(constraints)
-    states = first_pass(model, q, v, posed=[*bodies, *(f_ext or ())])
+    constraints, desired, bases, kept = in_few_numbers(
+        model, q, constraints, desired, frozenset(f_ext or ())
+    )
+    states = first_pass(model, q, v, posed=kept)
     H = [block_diagonal(state.I) for state in states]
-    moving, f, _ = net_forces(model, q, v, None, f_ext, bodies)
+    moving, f, _ = net_forces(model, q, v, None, f_ext, kept)
     p = stacked(states, f)
     rows = constraint_rows(model, states, constraints, desired, moving)
     rows = [replace(block, basis=V) for block, V in zip(rows, bases, strict=True)]

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..algorithms.first_pass import base_acceleration, locate
+from ..algorithms.reduction import oblique, reduced, spinners
 from ..cluster_spatial import block_diagonal
 from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
@@ -50,6 +51,24 @@ def posed(constraints) -> list[int]:
     """The bodies whose true orientation the constraints need."""
     bodies = [c.frame.body for c in constraints]
     return bodies + [c.to.body for c in constraints if c.to is not None]
+
+
+@lru_cache(maxsize=256)
+def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
+    """(the constraints on frames as the dynamics lays them, bodies that keep theirs): those with
+    forces on them, rotors that are constrained, whose spin would not do, and all that constraints
+    are on where frames only slide, since that would move their points off the axes."""
+    on = frozenset(posed(constraints))
+    kept = forced | (on & spinners(model.bodies) if oblique(model.bodies) else on)
+    new = reduced(model, kept).frames
+
+    def seen(frame: Frame | None) -> Frame | None:
+        if frame is None or frame.body not in new:
+            return frame
+        placement = (frame.placement @ new[frame.body].inverse()).rounded()
+        return Frame(frame.name, frame.body, placement)
+
+    return tuple(replace(c, frame=seen(c.frame), to=seen(c.to)) for c in constraints), kept
 
 
 class Poses:
@@ -106,69 +125,74 @@ def constraint_rows(model, states, constraints, desired=None, moving=None) -> li
     return blocks
 
 
-def in_few_numbers(model, q, constraints, desired=None):
-    """(constraints, desired, V by constraint): rows that cost fewer operations, λ = V λ'.
+def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] = frozenset()):
+    """(constraints, desired, V by constraint, bodies that keep their frames): rows that cost fewer
+    operations, λ = V λ'.
 
     Whole triads with the world are given in the axes of their body: K = [1 0; -r× 1] is sparser
     than in those of a turned frame. A point on the axis of a hinge is one of the body that carries
     the hinge as well, and is held there.
     """
-    moved = _inward(model, constraints)
-    bases, wanted, start = [], [], 0
-    for c, (_, V, crossed) in zip(constraints, moved, strict=True):
-        for body in crossed:
-            joint, cluster = model.bodies[body].joint, model.clusters[locate(model, body)[0]]
-            V = V @ joint.transform(q[cluster.q]).E
-        k = c.acceleration if desired is None else desired[start : start + c.m]
-        start += c.m
-        wanted.append(k if V is None else V.T @ k)
+    moved = [_inward(model, c, tuple(posed(constraints))) for c in constraints]
+    placed, kept = in_new_frames(model, tuple(c for c, _ in moved), forced)
+    found, bases, wanted, start = [], [], [np.zeros(0)], 0
+    for old, new, (_, crossed) in zip(constraints, placed, moved, strict=True):
+        new, V = _turned(new)
+        for body in reversed(crossed):
+            cluster = model.clusters[locate(model, body)[0]]
+            V = model.bodies[body].joint.transform(q[cluster.q]).E @ V
+        V = old.frame.placement.E @ V if crossed else V
+        k = old.acceleration if desired is None else desired[start : start + old.m]
+        start += old.m
+        found.append(new)
         bases.append(V)
-    return tuple(c for c, _, _ in moved), np.concatenate(wanted) if wanted else None, bases
+        wanted.append(k if V is None else V.T @ k)
+    return tuple(found), np.concatenate(wanted), bases, kept
 
 
-@lru_cache(maxsize=256)
-def _inward(model, constraints) -> list[tuple[Checked, np.ndarray | None, list[int]]]:
-    """By constraint: the one that takes its place, V of the body's axes, and the bodies whose
-    hinges it has been moved across. Where several are on one body or the next, none is moved: on
-    one body they are seen to depend on each other."""
-    found, bodies = [], posed(constraints)
-    for c in constraints:
-        new, V = _turned(c)
-        crossed: list[int] = []
-        alone = V is not None and bodies.count(c.frame.body) == 1
-        while alone and _on_axis(model, new) and model.bodies[new.frame.body].parent not in bodies:
-            body = model.bodies[new.frame.body]
-            X = Transform(np.eye(3), new.frame.placement.r) @ body.joint.placement
-            crossed.append(body.index)
-            frame = Frame(c.frame.name, body.parent, Transform(np.eye(3), X.r))
-            new = replace(new, frame=frame)
-        found.append((new, V, crossed))
-    return found
+@lru_cache(maxsize=1024)
+def _inward(model, c: Checked, bodies: tuple[int, ...]) -> tuple[Checked, list[int]]:
+    """A constraint in the place of one, in the axes of its body, and the bodies whose hinges it has
+    been moved across, outermost first. Where several are on one body, or on the next, none is
+    moved: on one body they are seen to depend on each other."""
+    crossed: list[int] = []
+    alone = bodies.count(c.frame.body) == 1
+    while alone and _on_axis(model, c) and model.bodies[c.frame.body].parent not in bodies:
+        body = model.bodies[c.frame.body]
+        X = Transform(np.eye(3), c.frame.placement.r) @ body.joint.placement
+        crossed.append(body.index)
+        c = replace(c, frame=Frame(c.frame.name, body.parent, Transform(np.eye(3), X.r)))
+    return c, crossed
 
 
 def _on_axis(model, c: Checked) -> bool:
-    """Whether a point lies on the axis of its body's hinge, so that this does not move it."""
+    """Whether it holds a point on the axis of its body's hinge, which does not move it."""
     body = model.bodies[c.frame.body]
     joint, cluster = body.joint, model.clusters[locate(model, body.index)[0]]
-    if not c.classical or c.held or body.parent == WORLD or len(cluster.bodies) > 1:
+    if not _whole(c) or not c.classical or c.held:
         return False
-    if not joint.is_hinge or is_symbolic(joint.placement.E, joint.placement.r):
+    if not joint.is_hinge or body.parent == WORLD or len(cluster.bodies) > 1:
+        return False
+    if is_symbolic(joint.placement.E, joint.placement.r):
         return False
     return bool(np.abs(cross(joint.motion.axis, c.frame.placement.r)).max() < ON_AXIS)
+
+
+def _whole(c: Checked) -> bool:
+    """Whether the rows are hard and whole triads with the world: they may be turned."""
+    whole = np.array_equal(c.K, np.eye(6)) or np.array_equal(c.K, np.eye(6)[3:])
+    return whole and c.to is None and c.softness is None
 
 
 @lru_cache(maxsize=1024)
 def _turned(c: Checked) -> tuple[Checked, np.ndarray | None]:
     """A constraint on the same point in the axes of its body, and V with λ = V λ'."""
-    E, r = c.frame.placement.E, c.frame.placement.r
-    whole = np.array_equal(c.K, np.eye(6)) or np.array_equal(c.K, np.eye(6)[3:])
-    if not whole or c.to is not None or c.softness is not None:
+    if not _whole(c):
         return c, None
-    V = np.kron(np.eye(c.m // 3), E)
+    E, r = c.frame.placement.E, c.frame.placement.r
     frame = Frame(c.frame.name, c.frame.body, Transform(np.eye(3), r))
-    turn = Transform(E.T, np.zeros(3))
-    place = None if c.place is None else turn @ c.place
-    return replace(c, frame=frame, place=place), V
+    place = None if c.place is None else Transform(E.T, np.zeros(3)) @ c.place
+    return replace(c, frame=frame, place=place), np.kron(np.eye(c.m // 3), E)
 
 
 def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
