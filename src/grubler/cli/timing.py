@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 
 def interleaved(
-    calls: dict[str, Callable], rounds: int = 60, seconds: float = 0.0025, tick: Callable = bool
-) -> dict[str, float]:
+    calls: dict[Hashable, Callable], rounds: int = 60, seconds: float = 0.0025, tick=bool
+) -> dict[Hashable, float]:
     """Seconds a call of each, the best of many short rounds that take turns: a slow spell of the
     machine falls on all of them. `tick(1)` is called after each round."""
     repeats, best = {}, {}

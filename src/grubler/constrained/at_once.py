@@ -1,8 +1,12 @@
 """PV-early of few joints on a fixed base, all of them at once.
 
-The same coordinates take the same rows in the same order (resolve.py), but of M a + h = tau + J' λ:
-an articulated inertia of six by six fills up on its way, and of a short arm the mass matrix has not
-more numbers, all of which are known at the start. What rows feel of the joints is the same, too.
+The same coordinates take the same rows in the same order (resolve.py), here of
+
+    M a + h = tau + J' λ,   J a + l = 0.
+
+Across every joint of a short arm the articulated inertia has more numbers than the mass matrix, and
+it has to wait for the joint before; M is known at the start, and a joint that takes a row waits for
+no division. What rows feel of the joints is the same.
 """
 
 from __future__ import annotations

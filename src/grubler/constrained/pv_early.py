@@ -25,7 +25,8 @@ from the forces that these take.
 
 Next to a fixed base few rows are left, and few joints to carry them across. Compiled code carries
 them there as in PV where that is quicker (`NEAR`), and a humanoid's arm hanging straight, whose
-shoulder does not move its row, is no singular posture then.
+shoulder does not move its row, is no singular posture then. Or it eliminates all joints of a short
+arm at once, in joint space (at_once.py).
 
 Without any row there is nothing to resolve. PV is C-ABA then, and an arm of a few joints is quicker
 by factorizing its mass matrix: compiled code takes the quicker of the two.
@@ -140,7 +141,7 @@ def usual_masses(model, constraints, near: int) -> list[float] | None:
 
 def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
-    how many joints that is; the rest are rows between bodies).
+    how many joints that is; the rest are rows between bodies). near=None: all joints at once.
 
     With limits of that, rows may pass (passing.py) from a part of them on, and the third is
     whether none that has not is beyond.
