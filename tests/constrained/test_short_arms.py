@@ -10,7 +10,7 @@ import grubler as gb
 from conftest import load, relative
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
-from grubler.constrained.structure import short
+from grubler.constrained.structure import short_arm
 
 pv_early = importlib.import_module("grubler.constrained.pv_early")
 
@@ -38,7 +38,7 @@ def test_rows_are_carried_next_to_a_fixed_base(rows):
     the shoulder does not move, the arm hanging straight, is no longer too heavy."""
     model, constraints = humanoid_arm(), [Constraint("hand", rows)]
     checked = tuple(checked_constraints(model, constraints))
-    light, ways = {}, [*pv_early.NEAR, *([None] if short(model, checked) else [])]
+    light, ways = {}, [*pv_early.NEAR, *([None] if short_arm(model, checked) else [])]
     for near in ways:
         for seed in range(4):
             q, v, tau = state(model, seed)
@@ -82,7 +82,7 @@ def test_all_joints_at_once(name):
     build, constraints = SHORT[name]
     model = build()
     checked = tuple(checked_constraints(model, constraints))
-    assert short(model, checked)
+    assert short_arm(model, checked)
     m, last = sum(c.m for c in checked), model.bodies[-1]
     for seed in range(6):
         q, v, tau = state(model, seed)

@@ -51,7 +51,7 @@ from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
 from .resolve import Resolved, resolve, space_of
 from .rows import gathered
-from .structure import POSTURES, carried_at, levers, short, told
+from .structure import POSTURES, carried_at, levers, short_arm, told
 
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
@@ -109,7 +109,7 @@ def quickest_near(model, constraints) -> int | None:
     """Of `NEAR`, and of all joints at once (None), what is estimated to take a CPU the fewest
     cycles."""
     different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
-    ways = [*different.values(), *([None] if short(model, constraints) else [])]
+    ways = [*different.values(), *([None] if short_arm(model, constraints) else [])]
 
     def cycles(near: int | None) -> float:
         def fn(q, v, tau):

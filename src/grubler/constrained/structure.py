@@ -72,7 +72,7 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(late)
 
 
-def short(model, constraints) -> bool:
+def short_arm(model, constraints) -> bool:
     """Whether all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
     rows with the world that the outer half of them takes."""
     hard = all(c.softness is None and c.to is None for c in constraints)
