@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from cases import industrial_arm, state
+from cases import grow, industrial_arm, state
 
 import grubler as gb
 from conftest import relative
@@ -40,6 +40,23 @@ def test_a_point_on_the_axis_of_a_hinge_is_held_by_the_body_that_carries_it():
             rows = pv_early.prepared(model, q, v, checked)[3]
             assert set(rows[0].ends) == {cluster}
         as_the_dense_solution(model, constraints)
+
+
+def test_points_on_the_axes_of_fingers_are_points_of_the_palm():
+    """Two are five rows there, three are six: what depends on others is known before any state."""
+    b = gb.ModelBuilder("hand")
+    palm = grow(b, "world", "link", 6)
+    for name, xyz in (("a", (0.0, 0.05, 0.1)), ("b", (0.0, -0.05, 0.1)), ("c", (0.03, 0, 0.1))):
+        b.add_body(name, 0.2, com=(0.02, 0, 0.03), inertia=(1e-3, 0, 0, 1e-3, 0, 1e-3))
+        b.add_joint(f"{name}_joint", "revolute", palm, name, axis=(0, 1, 0), xyz=xyz)
+        b.add_frame(f"{name}_base", name, (0, 0.01, 0), rpy=(0.1, 0.2, 0.3))
+    model = b.build()
+    for fingers, m in (("ab", 5), ("abc", 6)):
+        constraints = [Constraint(f"{name}_base", "point") for name in fingers]
+        q, v, _ = state(model)
+        (rows,) = pv_early.prepared(model, q, v, tuple(checked_constraints(model, constraints)))[3]
+        assert set(rows.ends) == {5} and rows.m == m
+        as_the_dense_solution(model, constraints, methods=("pv_early",))
 
 
 def oblique() -> gb.Model:

@@ -152,9 +152,9 @@ def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] =
 
 @lru_cache(maxsize=1024)
 def _inward(model, c: Checked, bodies: tuple[int, ...]) -> tuple[Checked, list[int]]:
-    """A constraint in the place of one, in the axes of its body, and the bodies whose hinges it has
-    been moved across, outermost first. Where several are on one body, or on the next, none is
-    moved: on one body they are seen to depend on each other."""
+    """A constraint in the place of one, and the bodies whose hinges it has been moved across,
+    outermost first. Where several are on one body, or on the next, none is moved: there they are
+    seen to depend on each other."""
     crossed: list[int] = []
     alone = bodies.count(c.frame.body) == 1
     while alone and _on_axis(model, c) and model.bodies[c.frame.body].parent not in bodies:
