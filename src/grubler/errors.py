@@ -30,5 +30,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The message for a name that does not exist, with the nearest one that does."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known[:12]) or 'none'}"
+    more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+    there = f"known: {', '.join(known[:12]) or 'none'}{more}"
+    hint = f"did you mean '{near[0]}'?" if near else there
     return f"no {kind} named '{name}': {hint}"

@@ -186,3 +186,75 @@ def test_bad_calls(world):
         ClosedChain({"x": left}, {"x": box})
     with pytest.raises(gb.ModelError, match="no frame named"):
         ClosedChain(left, ports={"primary": ["nowhere"]})
+
+
+ARM, BOX = ("primary", "l_hand"), ("secondary", "box_left")
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"first": "primary"}, r"an end of closure 'grasp' is 'primary': give \(robot, frame\)"),
+        ({"second": ARM}, "to itself"),
+        ({"rows": (7,)}, "distinct rows"),
+        ({"rows": "wel"}, "rows 'wel' of closure 'grasp'"),
+        ({"rows": ()}, "no rows"),
+        ({"place": np.zeros(3)}, r"give \(R, p\)"),
+        ({"place": (np.ones((3, 3)), np.zeros(3))}, "rotation matrix"),
+        ({"place": (np.eye(3), [0, 0])}, r"p of place of closure 'grasp' has shape \(2,\)"),
+        ({"period": 0}, "seconds > 0"),
+        ({"damping": -1.0}, "a ratio > 0"),
+    ],
+)
+def test_bad_closures(given, message):
+    with pytest.raises(gb.InputError, match=message):
+        Closure("grasp", **{"first": ARM, "second": BOX, **given})
+
+
+def test_bad_states(world):
+    left, _, box, _ = world
+    chain = ClosedChain(left, box, [Closure("grasp", ARM, BOX)], compiled=False)
+    (q, v, tau), (q_box, _, _) = draw(0, left, box)
+    good = {"primary": (q, v, tau), "secondary": (q_box, None, None)}
+    for bad, message in (
+        ({"primary": (q, v)}, r"'primary' is not \(q, v, tau\)"),
+        ({"primary": (q, v[:3], None)}, r"of 'primary': v has shape \(3,\)"),
+        ({"secondary": (2 * q_box, None, None)}, "of 'secondary': the quaternion .* normalise"),
+        ({"tertiary": (q, v, tau)}, "no robot named 'tertiary'"),
+    ):
+        with pytest.raises(gb.InputError, match=message):
+            chain.forward_dynamics(good | bad)
+    chain.detach("grasp")
+    still = chain.impulse(good)
+    assert np.array_equal(still["primary"], v) and np.array_equal(still["secondary"], np.zeros(6))
+
+
+def test_secondary_first_says_where_it_cannot(world):
+    left, _, box, _ = world
+    state = dict(zip(("primary", "secondary"), draw(0, left, box)))
+    twice = [Closure("grasp", ARM, BOX), Closure("again", ARM, BOX)]
+    held = [Closure("nail", BOX, None, "point")]
+    for closures, named in ((twice, "grasp, again"), (held, "nail")):
+        chain = ClosedChain(left, box, closures, compiled=False)
+        assert chain.forward_dynamics(state).residual < 1e-6
+        with pytest.raises(gb.InputError, match=f"cannot at this posture.*: {named}; leave"):
+            chain.forward_dynamics(state, secondary_first=True)
+    alone = ClosedChain(left, closures=[Closure("hold", ARM, None, "point")], compiled=False)
+    with pytest.raises(gb.InputError, match="no secondary system"):
+        alone.forward_dynamics({"primary": state["primary"]}, secondary_first=True)
+
+
+def test_gains_of_a_closure():
+    """A point that has moved off its place comes back as the damped spring says."""
+    box = built((body, "box"))
+    pin = Closure(
+        "pin", ("secondary", "box_left"), None, "point", (np.eye(3), np.zeros(3)), 0.3, 0.7
+    )
+    chain = ClosedChain({}, box, [pin], compiled=False)
+    ((q, v, tau),) = draw(3, box)
+    a = chain.forward_dynamics({"secondary": (q, v, tau)}).a["secondary"]
+    R, p = gb.frame_pose(box, q, "box_left")
+    J = gb.frame_jacobian(box, q, "box_left")[3:]
+    k = -2 * 0.7 / 0.3 * (J @ v) - R.T @ p / 0.3**2
+    held = [Constraint("box_left", "point", acceleration=k)]
+    assert relative(a, constrained_forward_dynamics(box, q, v, tau, held).a) < 1e-9

@@ -255,15 +255,28 @@ class TestBadInput:
             (Constraint("HR_fot_contact"), "did you mean 'HR_foot_contact'"),
             (Constraint(LEGS[0], "ponit"), "give 'point', 'weld'"),
             (Constraint(LEGS[0], np.zeros((0, 6))), "no rows"),
-            (Constraint(LEGS[0], np.zeros((2, 6))), "row 0 of K .* is zero"),
+            (Constraint(LEGS[0], ()), "no rows"),
+            (Constraint(LEGS[0], np.zeros((2, 6))), "row 0 of the constraint .* is zero"),
             (Constraint(LEGS[0], np.ones((2, 5))), r"shape \(2, 5\)"),
+            (Constraint(LEGS[0], np.full((1, 6), np.nan)), "not finite"),
             (Constraint(LEGS[0], (1, 7)), "distinct rows"),
+            (Constraint(LEGS[0], (1, 1)), "distinct rows"),
+            (Constraint(LEGS[0], (True, False)), "distinct rows"),
+            (Constraint(LEGS[0], 3), r"shape \(\): give 'point'"),
+            (Constraint(LEGS[0], None), r"give 'point'"),
+            (Constraint(LEGS[0], ("x", "y")), "'x', 'y'.*give 'point'"),
             (Constraint(LEGS[0], "point", softness=0.0), "R > 0"),
             (Constraint(LEGS[0], "point", softness=-1.0), "R > 0"),
             (Constraint(LEGS[0], "point", softness=(1.0, 1.0)), r"\(3,\)"),
-            (Constraint(LEGS[0], "point", acceleration=(1, 2)), "3 finite numbers"),
-            (Constraint(LEGS[0], "point", acceleration=(1, 2, np.nan)), "3 finite numbers"),
+            (Constraint(LEGS[0], "point", softness="soft"), "R > 0"),
+            (Constraint(LEGS[0], "point", acceleration=(1, 2)), r"shape \(2,\), expected \(3,\)"),
+            (Constraint(LEGS[0], "point", acceleration=(1, 2, np.nan)), r"\[2\] is nan"),
+            (Constraint(LEGS[0], "point", target="up"), "target .* is not an array"),
+            (Constraint(LEGS[0], "weld", target=(1, 2, 3)), r"give \(R, p\)"),
+            (Constraint(LEGS[0], "weld", target=(np.diag([1, 1, -1]), np.zeros(3))), "rotation"),
             (Constraint(LEGS[0], "point", target=(1, 2, 3), period=0.0), "seconds > 0"),
+            (Constraint(LEGS[0], "point", target=(1, 2, 3), period="fast"), "seconds > 0"),
+            (Constraint(LEGS[0], "point", target=(1, 2, 3), damping=-1.0), "a ratio > 0"),
             (Constraint(LEGS[0], "weld", target=(np.ones((3, 3)), np.zeros(3))), "rotation"),
             (Constraint(LEGS[0], (3,), target=(1, 2, 3)), "'point' takes a position"),
             (Constraint("torso-contact-1", to="torso-contact-2"), "on one body"),
@@ -291,6 +304,17 @@ class TestBadInput:
             solve(model, q, v, tau, points(LEGS), desired=np.zeros(5))
         with pytest.raises(gb.InputError, match="tau has shape"):
             solve(model, q, v, tau[:3], points(LEGS))
+        with pytest.raises(gb.InputError, match="constraints are None: give a list"):
+            solve(model, q, v, tau, None)
+        with pytest.raises(gb.InputError, match="no option 'regular': it is one of 'pv_early'"):
+            solve(model, q, v, tau, points(LEGS), "pv", regular=True)
+        with pytest.raises(gb.InputError, match=r"no option 'regulr'$"):
+            solve(model, q, v, tau, points(LEGS), regulr=True)
+        for wrong in ({"iterations": 0}, {"damping": 0.0}):
+            with pytest.raises(gb.InputError, match="damping > 0 and a number of iterations"):
+                solve(model, q, v, tau, points(LEGS), "proximal", **wrong)
+        with pytest.raises(gb.InputError, match="for numbers only: compile 'pv_early'"):
+            gb.compile(solve, model, constraints=points(LEGS), method="kkt")
 
     def test_a_free_base_with_nothing_attached(self):
         """The torso alone constrained, and constraints within the body alone."""

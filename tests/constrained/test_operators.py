@@ -164,5 +164,7 @@ def test_bad_products():
     op = operators(load("arm7"), np.zeros(7))
     with pytest.raises(gb.InputError, match="do not meet"):
         op.H @ op.H
-    with pytest.raises(gb.InputError, match="meets a vector"):
-        op.H @ np.zeros(3)
+    with pytest.raises(gb.InputError, match=r"give a vector \(42,\), or multiply .dense"):
+        op.H @ [0.0, 0.0, 0.0]
+    with pytest.raises(gb.InputError, match="do not add up"):
+        op.H + op.M

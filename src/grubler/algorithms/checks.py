@@ -6,6 +6,7 @@ unit quaternions, closed loops) is checked on numbers.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -107,10 +108,16 @@ def exact(*methods: str):
     return mark
 
 
-def pick(what: str, methods: Mapping, method: str):
-    """The function of a method's name."""
+def pick(what: str, methods: Mapping, method: str, options: Mapping | None = None):
+    """The function of a method's name, which must take the options given."""
     if method not in methods:
         raise InputError(unknown(f"method of {what}", method, methods))
+    for option in options or {}:
+        known = inspect.signature(methods[method]).parameters
+        if option not in known:
+            takers = [m for m in methods if option in inspect.signature(methods[m]).parameters]
+            hint = f": it is one of '{takers[0]}'" if takers else ""
+            raise InputError(f"method '{method}' of {what} has no option '{option}'{hint}")
     return methods[method]
 
 

@@ -86,9 +86,11 @@ def constrained_forward_dynamics(
     """
     q, v, tau = checked(model, q=q, v=v, tau=tau)
     constraints = checked_constraints(model, constraints)
-    solve = pick("constrained_forward_dynamics", METHODS, method)
+    solve = pick("constrained_forward_dynamics", METHODS, method, options)
     if method in SOFT:
         require_softness(constraints, method)
+    if method == "kkt" and is_symbolic(q):
+        raise InputError("method 'kkt' is for numbers only: compile 'pv_early' or 'proximal'")
     m = sum(c.m for c in constraints)
     if desired is not None and not is_symbolic(desired):
         desired = as_vector("desired", desired, m)

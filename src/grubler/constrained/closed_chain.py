@@ -15,14 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, unknown
-from ..model import Model, as_vector
+from ..algorithms import frame_jacobian, mass_matrix
+from ..algorithms.checks import checked
+from ..cluster_spatial import block_diagonal
+from ..errors import GrublerError, InputError, unknown
+from ..model import Model
 from ..spatial import Transform, cross
-from .constraints import PERIOD
+from .constraints import PERIOD, checked_gains, checked_pose, row_matrix
 from .ports import Freely, Robot, pose_of
 from .rows import displacement
 
@@ -34,10 +38,11 @@ class Closure:
     """A connection of two ports, or of a port with the world.
 
     `first` and `second` are (robot, frame); a single primary is called "primary", a single
-    secondary "secondary"; second=None is the world. `rows` is "weld", "point", or rows of 0..5 of
-    [angular; linear] in the first port's axes. `place` is the pose (R, p) of the first port seen
-    from the second (from the world) that is held, None to hold the pose at attachment; its drift
-    is stabilised with `period` in s, None for not at all.
+    secondary "secondary"; second=None is the world. `rows` is "weld", "point", rows of 0..5 of
+    [angular; linear], or a matrix (m, 6), in the first port's axes. `place` is the pose (R, p) of
+    the first port seen from the second (from the world) that is held, None to hold the pose at
+    attachment; its drift is stabilised with `period` in s and `damping` as in `Constraint`, None
+    for not at all.
     """
 
     name: str
@@ -46,14 +51,41 @@ class Closure:
     rows: object = "weld"
     place: tuple | None = None
     period: float | None = PERIOD
+    damping: float = 1.0
+
+    def __post_init__(self):
+        of = f"closure '{self.name}'"
+        for end in self.ends:
+            if not (isinstance(end, tuple) and [*map(type, end)] == [str, str]):
+                raise InputError(f"an end of {of} is {end!r}: give (robot, frame)")
+        if self.first == self.second:
+            raise InputError(f"{of} joins port {self.first} to itself")
+        checked_gains(of, self.period, self.damping)
+        self.K, self.held  # noqa: B018  (both are checked where they are made)
+
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        return [self.first] if self.second is None else [self.first, self.second]
+
+    @cached_property
+    def _rows(self) -> tuple[np.ndarray, bool]:
+        return row_matrix(f"closure '{self.name}'", self.rows)
 
     @property
     def K(self) -> np.ndarray:
-        if isinstance(self.rows, str):
-            if self.rows not in ("weld", "point"):
-                raise InputError(f"rows '{self.rows}' of closure '{self.name}': 'weld' or 'point'")
-            return np.eye(6) if self.rows == "weld" else np.eye(6)[3:]
-        return np.eye(6)[list(self.rows)]
+        return self._rows[0]
+
+    @property
+    def classical(self) -> bool:
+        """Whether w x v is part of the acceleration: that of a point."""
+        return self._rows[1]
+
+    @cached_property
+    def held(self) -> Transform | None:
+        """From the place that is held to the first port."""
+        if self.place is None:
+            return None
+        return checked_pose(f"place of closure '{self.name}'", self.place)
 
 
 class Motion(NamedTuple):
@@ -63,6 +95,14 @@ class Motion(NamedTuple):
     a: dict[str, np.ndarray]
     forces: dict[str, np.ndarray]
     residual: float
+
+
+class State(NamedTuple):
+    """Of one robot."""
+
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
 
 
 class ClosedChain:
@@ -85,9 +125,9 @@ class ClosedChain:
         closures = list(closures)
         wanted: dict = {n: list((ports or {}).get(n, ())) for n in self.primary | self.secondary}
         for closure in closures:
-            for end in (closure.first, closure.second):
-                if end is not None and end[1] not in wanted.setdefault(end[0], []):
-                    wanted[end[0]].append(end[1])
+            for robot, frame in closure.ends:
+                if frame not in wanted.setdefault(robot, []):
+                    wanted[robot].append(frame)
         models = self.primary | self.secondary
         for name in [*wanted, *(places or {}), *(ports or {})]:
             if name not in models:
@@ -106,17 +146,14 @@ class ClosedChain:
         ends is held as it is now; without, ends are made to coincide."""
         if closure.name in self.closures:
             raise InputError(f"closure '{closure.name}' is attached already: detach it first")
-        for end in (closure.first, closure.second):
-            if end is not None:
-                self._robot(end[0]).port(end[1])
-        if closure.K.shape[0] == 0:
-            raise InputError(f"closure '{closure.name}' has no rows")
-        held = Transform.identity()
-        if closure.place is not None:
-            held = Transform.from_placement(*map(np.asarray, closure.place))
-        elif q is not None:
-            held = self._between(closure, self._free({n: (x, None, None) for n, x in q.items()}))
-        self.closures[closure.name], self._held[closure.name] = closure, held
+        for robot, frame in closure.ends:
+            self._robot(robot).port(frame)
+        held = closure.held
+        if held is None and q is not None:
+            states = self._checked({n: (x, None, None) for n, x in q.items()})
+            held = self._between(closure, self._free(states))
+        self.closures[closure.name] = closure
+        self._held[closure.name] = Transform.identity() if held is None else held
 
     def detach(self, name: str) -> None:
         """Open a closure."""
@@ -131,6 +168,7 @@ class ClosedChain:
         where A_P Λ_P A_P* is block diagonal: robots that are not coupled with each other. It needs
         closures that the primary alone can serve.
         """
+        states = self._checked(states)
         free = self._free(states)  # (A), (B), (C)
         if not self.closures:
             return Motion({n: free[n].a for n in self.robots}, {}, 0.0)
@@ -139,22 +177,23 @@ class ClosedChain:
         f = solve(free, states, A, U)  # (D)
         a = {}
         for n, robot in self.robots.items():
-            push = robot.pushed(_q(states, n), A[n].T @ f)  # (E)
+            push = robot.pushed(states[n].q, A[n].T @ f)  # (E)
             a[n] = free[n].a + push  # (F)
         gap = U + sum(A[n] @ (self._alpha(free[n]) + self._moved(n, free, A, f)) for n in A)
         return Motion(a, self._split(f), float(np.abs(gap).max()))
 
     def impulse(self, states: Mapping) -> dict[str, np.ndarray]:
         """Velocities after an inelastic impact: those that the closures allow, by robot."""
-        free = self._free(states)
+        states = self._checked(states)
         if not self.closures:
-            return {n: np.asarray(states[n][1]) for n in self.robots}
+            return {n: states[n].v for n in self.robots}
+        free = self._free(states)
         A, _ = self._constraint(free)
         inertia = sum(A[n] @ free[n].admittance @ A[n].T for n in A)
         speed = sum(A[n] @ free[n].velocity.ravel() for n in A)
         f = -np.linalg.lstsq(inertia, speed, rcond=RANK)[0]
         return {
-            n: np.asarray(states[n][1]) + robot.pushed(_q(states, n), A[n].T @ f)
+            n: states[n].v + robot.pushed(states[n].q, A[n].T @ f)
             for n, robot in self.robots.items()
         }
 
@@ -167,37 +206,41 @@ class ClosedChain:
 
     def _secondary_first(self, free, states, A, U):
         """ä_S from [M_S + J_S* A_S* (A_P Λ_P A_P*)⁻¹ A_S J_S], then f."""
-        from ..algorithms import frame_jacobian, mass_matrix
-
-        blocks = self._blocks()
-        n = len(U)
-        inverse, right = np.zeros((n, n)), np.array(U)
-        for name in self.primary:
-            right = right + A[name] @ self._alpha(free[name])
-        inertia = sum(A[name] @ free[name].admittance @ A[name].T for name in self.primary)
-        for rows in blocks:
-            inverse[np.ix_(rows, rows)] = np.linalg.inv(inertia[np.ix_(rows, rows)])
-        J, M, forces = [], [], []
+        if not self.secondary:
+            raise InputError("secondary_first: there is no secondary system; leave it out")
+        right = U + sum(A[name] @ self._alpha(free[name]) for name in self.primary)
+        inverse, J, M, forces = self._inverse(free, A), [], [], []
         for name in self.secondary:
-            robot, q = self.robots[name], _q(states, name)
+            robot, q = self.robots[name], states[name].q
             M.append(mass_matrix(robot.model, q))
             ports = [frame_jacobian(robot.model, q, frame) for frame in robot.frames]
-            AJ = A[name] @ np.concatenate(ports) if ports else np.zeros((n, robot.model.nv))
-            J.append(AJ)
-            drift = A[name] @ self._alpha(free[name]) - AJ @ free[name].a
-            right = right + drift
+            J.append(A[name] @ np.concatenate([np.zeros((0, robot.model.nv)), *ports]))
+            right = right + A[name] @ self._alpha(free[name]) - J[-1] @ free[name].a
             forces.append(M[-1] @ free[name].a)
-        AJ = np.concatenate(J, axis=1)
-        size = AJ.shape[1]
-        mass, start = np.zeros((size, size)), 0
-        for block in M:
-            stop = start + len(block)
-            mass[start:stop, start:stop] = block
-            start = stop
-        a = np.linalg.solve(
-            mass + AJ.T @ inverse @ AJ, np.concatenate(forces) - AJ.T @ (inverse @ right)
-        )
+        AJ, mass = np.concatenate(J, axis=1), block_diagonal(M)
+        push = np.concatenate(forces) - AJ.T @ (inverse @ right)
+        a = np.linalg.solve(mass + AJ.T @ inverse @ AJ, push)
         return -inverse @ (right + AJ @ a)
+
+    def _inverse(self, free, A):
+        """(A_P Λ_P A_P*)⁻¹, block by block."""
+        inertia = sum(A[name] @ free[name].admittance @ A[name].T for name in self.primary)
+        inverse = np.zeros_like(inertia)
+        for rows in self._blocks():
+            here = np.ix_(rows, rows)
+            if np.linalg.cond(inertia[here]) > 1.0 / RANK:
+                raise InputError(
+                    "secondary_first needs closures that the primary alone can serve, which it "
+                    "cannot at this posture (some depend on each other, or are on the secondary "
+                    f"alone): {', '.join(self._names(rows))}; leave secondary_first out"
+                )
+            inverse[here] = np.linalg.inv(inertia[here])
+        return inverse
+
+    def _names(self, rows) -> list[str]:
+        """The closures that some rows belong to."""
+        owners = [name for name, c in self.closures.items() for _ in c.K]
+        return list(dict.fromkeys(owners[row] for row in rows))
 
     def _blocks(self) -> list[list[int]]:
         """Rows that the primary couples: those of closures on a common robot."""
@@ -206,7 +249,7 @@ class ClosedChain:
         for closure in self.closures.values():
             rows = list(range(start, start + len(closure.K)))
             start += len(rows)
-            robots = {e[0] for e in (closure.first, closure.second) if e and e[0] in self.primary}
+            robots = {robot for robot, _ in closure.ends} & set(self.primary)
             joined = [g for g in groups if g[0] & robots]
             groups = [g for g in groups if not g[0] & robots]
             rows += [row for _, others in joined for row in others]
@@ -223,7 +266,7 @@ class ClosedChain:
             K, (first, frame) = closure.K, closure.first
             X = self._between(closure, free)
             i = self.robots[first].port(frame)
-            point = closure.rows == "point" if isinstance(closure.rows, str) else False
+            point = closure.classical
             shift = Transform(X.E, np.zeros(3)) if point else X
             ends = {(first, i): K}
             v = free[first].velocity[i]
@@ -238,7 +281,8 @@ class ClosedChain:
             u = K[:, 3:] @ bias
             if closure.period is not None:
                 error = displacement(X @ self._held[closure.name].inverse())
-                u = u + (2 / closure.period) * (K @ v) + (K @ error) / closure.period**2
+                u = u + (2 * closure.damping / closure.period) * (K @ v)
+                u = u + (K @ error) / closure.period**2
             U.append(u)
             for n, robot in self.robots.items():
                 row = [ends.get((n, k), np.zeros((len(K), 6))) for k in robot.order]
@@ -254,19 +298,28 @@ class ClosedChain:
         name, frame = closure.second
         return X @ pose_of(free[name], self.robots[name].port(frame)).inverse()
 
-    def _free(self, states: Mapping) -> dict[str, Freely]:
-        missing = [n for n in self.robots if n not in states]
-        if missing:
-            raise InputError(f"no state of '{missing[0]}': give (q, v, tau) of every robot")
-        free = {}
+    def _checked(self, states: Mapping) -> dict[str, State]:
+        """The state of every robot, its numbers checked."""
+        for n in states:
+            self._robot(n)
+        out = {}
         for n, robot in self.robots.items():
-            q, v, tau = states[n]
-            nv = robot.model.nv
-            v, tau = (
-                np.zeros(nv) if x is None else as_vector(f"of '{n}'", x, nv) for x in (v, tau)
-            )
-            free[n] = robot.freely(as_vector(f"q of '{n}'", q, robot.model.nq), v, tau)
-        return free
+            if n not in states:
+                raise InputError(f"no state of '{n}': give (q, v, tau) of every robot")
+            try:
+                q, v, tau = states[n]
+            except (TypeError, ValueError):
+                raise InputError(f"the state of '{n}' is not (q, v, tau)") from None
+            zero = np.zeros(robot.model.nv)
+            v, tau = (zero if x is None else x for x in (v, tau))
+            try:
+                out[n] = State(*checked(robot.model, q=q, v=v, tau=tau))
+            except GrublerError as error:
+                raise type(error)(f"the state of '{n}': {error}") from None
+        return out
+
+    def _free(self, states: Mapping[str, State]) -> dict[str, Freely]:
+        return {n: robot.freely(*states[n]) for n, robot in self.robots.items()}
 
     @staticmethod
     def _alpha(free: Freely):
@@ -293,7 +346,3 @@ def _named(kind: str, models) -> dict[str, Model]:
     if models is None:
         return {}
     return {kind: models} if isinstance(models, Model) else dict(models)
-
-
-def _q(states, name):
-    return states[name][0]

@@ -9,14 +9,14 @@ another frame; the multipliers λ push with Kᵀ λ, so that M a + h = tau + J�
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from ..errors import InputError
-from ..model import Model
+from ..model import Model, as_vector
 from ..parts import WORLD, Frame, frozen
 from ..spatial import Transform
 
@@ -36,8 +36,9 @@ class Constraint:
     target        where the frame is to be held, seen from `to` or the world: a position (3,) for
                   "point", (R, p) for "weld". Given a target, its position and velocity errors are
                   stabilised; None: neither (unless there is a period)
-    period        Baumgarte's period T in s, critically damped: e'' + 2/T e' + e/T² = 0. By default
-                  0.1 with a target; with a period and no target only the velocity is stabilised
+    period        Baumgarte's period T in s: e'' + 2 ζ/T e' + e/T² = 0. By default 0.1 with a
+                  target; with a period and no target only the velocity is stabilised
+    damping       its damping ratio ζ, critical by default
     softness      R > 0, a number or (m,): K a + R λ = k instead of K a = k; None: hard
     """
 
@@ -47,6 +48,7 @@ class Constraint:
     acceleration: object = None
     target: object = None
     period: float | None = None
+    damping: float = 1.0
     softness: object = None
 
 
@@ -62,6 +64,7 @@ class Checked:
     place: Transform | None  # from the world to where the frame is held; None with `to`
     held: bool  # whether the position is stabilised
     period: float | None
+    damping: float
     softness: np.ndarray | None
 
     @property
@@ -73,6 +76,8 @@ def checked_constraints(model: Model, constraints) -> tuple[Checked, ...]:
     """Every constraint resolved and checked; a single one may stand alone."""
     if isinstance(constraints, (Constraint, Checked, str)):
         constraints = [constraints]
+    if not isinstance(constraints, Iterable):
+        raise InputError(f"constraints are {constraints!r}: give a list, empty for none")
     return tuple(
         c if isinstance(c, Checked) else _checked(model, _described(c)) for c in constraints
     )
@@ -105,15 +110,15 @@ def _checked(model: Model, c: Constraint) -> Checked:
         raise InputError(f"frame '{frame.name}' is fixed to the world: constrain a moving frame")
     if to is not None and to.body == frame.body:
         raise InputError(f"frames '{c.frame}' and '{c.to}' are on one body: they cannot move apart")
-    K, point = _rows(c)
+    of = _named(c)
+    K, point = row_matrix(of, c.rows)
     m = K.shape[0]
     acceleration = np.zeros(m)
     if c.acceleration is not None:
-        acceleration = _numbers(f"acceleration of the constraint on '{c.frame}'", c.acceleration, m)
+        acceleration = as_vector(f"acceleration of {of}", c.acceleration, m)
     place = _target(c, point)
     period = PERIOD if c.period is None and place is not None else c.period
-    if period is not None and not period > 0:
-        raise InputError(f"period of the constraint on '{c.frame}' is {period}: give seconds > 0")
+    checked_gains(of, period, c.damping)
     held = place is not None
     if to is not None:  # hold the frame at a place on the other body
         shifted = to.placement if place is None else place @ to.placement
@@ -121,68 +126,89 @@ def _checked(model: Model, c: Constraint) -> Checked:
         if to.body == WORLD:
             to, place = None, shifted
     return Checked(
-        frame, to, frozen(K), point, frozen(acceleration), place, held, period, _softness(c, m)
-    )
+        frame, to, frozen(K), point, frozen(acceleration), place, held, period, c.damping,
+        _softness(c, m),
+    )  # fmt: skip
 
 
-def _rows(c: Constraint) -> tuple[np.ndarray, bool]:
-    """K (m, 6), and whether it is a point."""
-    if isinstance(c.rows, str):
-        if c.rows not in ("point", "weld"):
-            raise InputError(
-                f"rows '{c.rows}' of the constraint on '{c.frame}': give 'point', 'weld', rows of "
-                "0..5, or a matrix (m, 6)"
-            )
-        return (np.eye(6)[3:], True) if c.rows == "point" else (np.eye(6), False)
-    K = np.asarray(c.rows, dtype=float)
-    if K.ndim == 1 and K.size:
-        rows = [int(r) for r in K]
-        if sorted(set(rows)) != sorted(rows) or min(rows) < 0 or max(rows) > 5 or np.any(rows != K):
-            raise InputError(f"rows {c.rows} of frame '{c.frame}': give distinct rows, 0 to 5")
-        K = np.eye(6)[rows]
-    if K.ndim != 2 or K.shape[1] != 6 or not np.all(np.isfinite(K)):
-        raise InputError(f"K of frame '{c.frame}' has shape {K.shape}: give finite numbers (m, 6)")
-    if K.shape[0] == 0:
-        raise InputError(f"the constraint on frame '{c.frame}' has no rows: leave it out")
+def row_matrix(of: str, rows) -> tuple[np.ndarray, bool]:
+    """K (m, 6) of the rows `of` a constraint or closure, and whether they hold a point."""
+    wanted = "give 'point', 'weld', distinct rows of 0..5, or a finite matrix (m, 6)"
+    if isinstance(rows, str):
+        if rows not in ("point", "weld"):
+            raise InputError(f"rows '{rows}' of {of}: {wanted}")
+        return (np.eye(6)[3:], True) if rows == "point" else (np.eye(6), False)
+    try:
+        K = np.array(rows, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"rows {rows!r} of {of}: {wanted}") from None
+    if K.ndim and len(K) == 0:
+        raise InputError(f"{of} has no rows: leave it out")
+    if K.ndim == 1:
+        chosen = set(K)
+        if len(chosen) < len(K) or not chosen <= set(range(6)) or np.asarray(rows).dtype == bool:
+            raise InputError(f"rows {rows} of {of}: {wanted}")
+        K = np.eye(6)[K.astype(int)]
+    if K.ndim != 2 or K.shape[1] != 6:
+        raise InputError(f"rows of {of} have shape {K.shape}: {wanted}")
+    if not np.all(np.isfinite(K)):
+        raise InputError(f"rows of {of} are not finite: {wanted}")
     zero = np.flatnonzero(~np.any(K != 0, axis=1))
     if len(zero):
-        raise InputError(f"row {zero[0]} of K of frame '{c.frame}' is zero: leave it out")
+        raise InputError(f"row {zero[0]} of {of} is zero: leave it out")
     return K, False
+
+
+def checked_gains(of: str, period: float | None, damping: float) -> None:
+    """Baumgarte's period and damping ratio are numbers that stabilise."""
+    for what, x, unit in (("period", period, "seconds > 0"), ("damping", damping, "a ratio > 0")):
+        known = isinstance(x, (int, float, np.number)) and 0 < x < np.inf
+        if not known and not (what == "period" and x is None):
+            raise InputError(f"{what} of {of} is {x!r}: give {unit}")
+
+
+def checked_pose(what: str, pose) -> Transform:
+    """From (R, p) of a frame in its reference, the transform into the frame."""
+    try:
+        R, p = pose
+        R = np.array(R, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: give (R, p), a rotation matrix and a position") from None
+    if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() < 1e-6 or np.linalg.det(R) < 0:
+        raise InputError(f"{what}: (R, p) needs a rotation matrix (3, 3)")
+    return Transform.from_placement(R, as_vector(f"p of {what}", p, 3))
 
 
 def _target(c: Constraint, point: bool) -> Transform | None:
     """The transform from `to` or the world into the place where the frame is held."""
     if c.target is None:
         return None
-    what = f"target of the constraint on '{c.frame}'"
+    what = f"target of {_named(c)}"
     if point:
-        return Transform(np.eye(3), _numbers(what, c.target, 3))
-    if isinstance(c.rows, str) and len(c.target) == 2:
-        R = np.asarray(c.target[0], dtype=float)
-        if R.shape != (3, 3) or np.abs(R @ R.T - np.eye(3)).max() > 1e-6:
-            raise InputError(f"{what}: (R, p) needs a rotation matrix (3, 3)")
-        return Transform.from_placement(R, _numbers(what, c.target[1], 3))
-    raise InputError(f"{what}: 'point' takes a position (3,), 'weld' (R, p), other rows none")
+        return Transform(np.eye(3), as_vector(what, c.target, 3))
+    if not isinstance(c.rows, str):
+        raise InputError(f"{what}: 'point' takes a position (3,), 'weld' (R, p), other rows none")
+    return checked_pose(what, c.target)
 
 
 def _softness(c: Constraint, m: int):
     if c.softness is None:
         return None
-    R = np.asarray(c.softness, dtype=float)
+    try:
+        R = np.asarray(c.softness, dtype=float)
+    except (TypeError, ValueError):
+        R = np.zeros(0)
     R = np.full(m, R) if R.ndim == 0 else R
     if R.shape != (m,) or not np.all(R > 0) or not np.all(np.isfinite(R)):
         raise InputError(
-            f"softness of the constraint on '{c.frame}' is {c.softness}: give R > 0, a number or "
-            f"({m},); None for a hard constraint"
+            f"softness of {_named(c)} is {c.softness}: give R > 0, a number or ({m},); None for a "
+            "hard constraint"
         )
     return frozen(R)
 
 
-def _numbers(what: str, x, n: int) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
-    if x.shape != (n,) or not np.all(np.isfinite(x)):
-        raise InputError(f"{what} has shape {x.shape}: give {n} finite numbers")
-    return frozen(x)
+def _named(c: Constraint) -> str:
+    return f"the constraint on '{c.frame}'"
 
 
 def require_softness(constraints: Sequence[Checked], method: str) -> None:

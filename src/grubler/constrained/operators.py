@@ -35,6 +35,7 @@ from ..algorithms.first_pass import first_pass
 from ..cluster_spatial import block_diagonal, split
 from ..errors import InputError
 from ..linalg import symmetric
+from ..symbolic import is_symbolic
 from .osim import frame_rows
 
 
@@ -60,11 +61,17 @@ class Operator:
                 lambda x: self.apply(other.apply(x)),
                 lambda y: other.apply_transposed(self.apply_transposed(y)),
             )
+        other = other if is_symbolic(other) else np.asarray(other)
         if other.shape != (self.shape[1],):
-            raise InputError(f"an operator of shape {self.shape} meets a vector {other.shape}")
+            raise InputError(
+                f"an operator of shape {self.shape} meets an array of shape {other.shape}: give "
+                f"a vector ({self.shape[1]},), or multiply .dense()"
+            )
         return self.apply(other)
 
     def __add__(self, other: Operator) -> Operator:
+        if self.shape != other.shape:
+            raise InputError(f"operators of shapes {self.shape} and {other.shape} do not add up")
         return Operator(
             self.shape,
             lambda x: self.apply(x) + other.apply(x),

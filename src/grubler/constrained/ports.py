@@ -12,6 +12,7 @@ import numpy as np
 
 from ..algorithms.c_aba import c_aba
 from ..algorithms.c_efpa import articulated, c_efpa
+from ..algorithms.checks import checked_result
 from ..algorithms.first_pass import first_pass
 from ..algorithms.kinematics import accelerations, body_transforms
 from ..compiled import compile
@@ -107,8 +108,10 @@ class Robot:
     def freely(self, q, v, tau) -> Freely:
         """Steps A to C, in the common world."""
         if not self.frames:
-            return Freely(c_aba(self.model, q, v, tau), *[np.zeros((0, 6))] * 4, np.zeros((0, 0)))
+            a = checked_result(self.model, c_aba(self.model, q, v, tau))
+            return Freely(a, *[np.zeros((0, 6))] * 4, np.zeros((0, 0)))
         free = Freely(*self._function(freely)(q, v, tau))
+        checked_result(self.model, free.a)
         R = np.concatenate([self.R @ free.rotation[3 * i : 3 * i + 3] for i in self.order])
         return free._replace(rotation=R, position=free.position @ self.R.T + self.p)
 

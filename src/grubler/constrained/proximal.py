@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InputError
 from ..linalg import LDL, symmetric
 from .jacobian import softness, split
 from .ltl import Leaves, joint_space
@@ -27,6 +28,10 @@ def proximal(
     model, q, v, tau, constraints, f_ext=None, desired=None, damping=1e-7, iterations=6
 ):  # fmt: skip
     """(a, multipliers) after a fixed number of proximal steps."""
+    if not (isinstance(iterations, int) and iterations > 0 and 0 < damping < np.inf):
+        raise InputError(
+            f"proximal takes damping > 0 and a number of iterations, not {damping} and {iterations}"
+        )
     M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
     factor = Leaves(M)
     y = factor.forward(force)

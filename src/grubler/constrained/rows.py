@@ -276,7 +276,7 @@ def _bias(model, states, moving, poses: Poses, c: Checked):
         v, a = v - seen.motion(w), a - seen.motion(b)
     l = c.K @ a
     if c.period is not None:
-        l = l + (2.0 / c.period) * (c.K @ v)
+        l = l + (2.0 * c.damping / c.period) * (c.K @ v)
     if c.held:
         l = l + (1.0 / c.period**2) * (c.K @ displacement(X))
     return l
