@@ -56,6 +56,14 @@ def test_loops_run():
     assert space["v"].shape == (1,)
 
 
+def test_constraints_run():
+    space = run("constrained.md")
+    model, q, v = (space[name] for name in ("model", "q", "v"))
+    assert space["op"].nv == model.nv and np.abs(space["residual"]).max() < 1e-9
+    assert space["motion"].residual < 1e-9 * np.abs(space["motion"].a["primary"]).max()
+    assert (len(q), len(v)) == (7, 7) and space["chain"].closures == {}
+
+
 def test_extensions_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = dict(KINDS)

@@ -32,6 +32,7 @@ class Embedding(ABC):
     loops: tuple[Loop, ...]
 
     implicit = False
+    always_closed = False  # whether its loops close at every q
     kept = ()  # rows of the stacked K that are independent; empty: all of them
 
     @cached_property
@@ -117,6 +118,10 @@ class ExplicitJoint(Embedding):
 
     steps: tuple[ExplicitLoop, ...] = ()
     kept: tuple[int, ...] = ()
+
+    @cached_property
+    def always_closed(self):
+        return len(self.steps) == len(self.loops) and all(step.everywhere for step in self.steps)
 
     @cached_property
     def coordinates(self):

@@ -171,7 +171,7 @@ class Model:
     def check_closed(self, q: np.ndarray) -> None:
         """Raise a ClosureError where a loop is open at q, a PartitionError where it is singular."""
         for cluster in self.clusters:
-            if cluster.loops:
+            if cluster.loops and not cluster.embedding.always_closed:
                 with np.errstate(invalid="ignore"):
                     positions = cluster.embedding.positions(q[cluster.q])
                 assembly.check_closed(cluster.loops, positions)

@@ -45,6 +45,7 @@ def draw(seed, *models):
     return [(*m.random_state(seed + i), rng.uniform(-5, 5, m.nv)) for i, m in enumerate(models)]
 
 
+ARM, BOX = ("primary", "l_hand"), ("secondary", "box_left")
 CLOSURES = [
     Closure("left grasp", ("l", "l_hand"), ("box", "box_left"), period=None),
     Closure("right grasp", ("r", "r_hand"), ("box", "box_right"), "point", period=None),
@@ -110,6 +111,29 @@ def test_events_leave_the_robots_code_untouched(world):
         relative(chain.forward_dynamics(states).a["r"], gb.forward_dynamics(right, *states["r"]))
         < 1e-10
     )
+
+
+def test_another_object_leaves_the_robots_code_untouched(world):
+    left, _, box, _ = world
+    b = gb.ModelBuilder("heavier")
+    body(b, "box")
+    b.add_body("lid", 3.0, com=(0, 0, 0.1), inertia=(0.1, 0, 0, 0.1, 0, 0.1))
+    b.add_joint("hinge", "revolute", "box", "lid", xyz=(0.1, 0, 0), axis=(0, 1, 0))
+    other = b.build()
+    grasp = [Closure("grasp", ARM, BOX, period=None)]
+    chain, fresh = ClosedChain(left, box, grasp), ClosedChain(left, other, grasp)
+    before, after = (
+        dict(zip(("primary", "secondary"), draw(2, left, model))) for model in (box, other)
+    )
+    chain.forward_dynamics(before)
+    code = dict(chain.robots["primary"]._code)
+    chain.exchange("secondary", other)
+    found, expected = chain.forward_dynamics(after), fresh.forward_dynamics(after)
+    assert chain.robots["primary"]._code == code and chain.secondary == {"secondary": other}
+    assert all(np.array_equal(found.a[n], expected.a[n]) for n in after)
+    with pytest.raises(gb.ModelError, match="no frame named 'box_left'"):
+        chain.exchange("secondary", left)
+    assert chain.secondary == {"secondary": other}
 
 
 def test_an_inelastic_grasp_conserves_momentum(world):
@@ -186,9 +210,6 @@ def test_bad_calls(world):
         ClosedChain({"x": left}, {"x": box})
     with pytest.raises(gb.ModelError, match="no frame named"):
         ClosedChain(left, ports={"primary": ["nowhere"]})
-
-
-ARM, BOX = ("primary", "l_hand"), ("secondary", "box_left")
 
 
 @pytest.mark.parametrize(

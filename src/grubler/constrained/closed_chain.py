@@ -7,7 +7,8 @@ closures what holds them together now. Forward dynamics in the paper's steps:
     (C) admittances Λ of the ports          (D) [A_P Λ_P A_P* + A_S Λ_S A_S*] f = A α - U
     (E) corrections M⁻¹ J* A* f             (F) their sum
 
-A change of closures changes A alone; the robots' compiled code is untouched. Forces of closures act
+A change of closures changes A alone, another object its own α and Λ; the robots' compiled code is
+untouched. Forces of closures act
 from the second end on the first: our f is the negative of the paper's.
 """
 
@@ -160,6 +161,13 @@ class ClosedChain:
         if name not in self.closures:
             raise InputError(unknown("closure", name, self.closures))
         del self.closures[name], self._held[name]
+
+    def exchange(self, name: str, model: Model) -> None:
+        """Another robot or object in the place of `name`, with the same ports. What is attached to
+        these stays so; the code of all others is untouched."""
+        old = self._robot(name)
+        self.robots[name] = Robot(name, model, old.frames, (old.R, old.p), old.compiled)
+        (self.primary if name in self.primary else self.secondary)[name] = model
 
     def forward_dynamics(self, states: Mapping, *, secondary_first: bool = False) -> Motion:
         """Accelerations by robot from (q, v, tau) by robot; tau may be None for zero.

@@ -67,6 +67,8 @@ class ExplicitLoop(Loop):
     inputs: tuple[Body, ...]
     outputs: tuple[Body, ...]
 
+    everywhere = False  # whether all positions of the inputs can be served
+
     def __post_init__(self):
         for body in (*self.inputs, *self.outputs):
             if (body.joint.nq, body.joint.nv) != (1, 1):

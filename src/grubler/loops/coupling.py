@@ -16,6 +16,8 @@ class LinearCoupling(ExplicitLoop):
     ratios: np.ndarray
     offset: float = 0.0
 
+    everywhere = True
+
     def value(self, x):
         return self.jacobian(x) @ x + self.offset
 
@@ -38,6 +40,8 @@ class PolynomialCoupling(ExplicitLoop):
     """q_d = a0 + a1 x + a2 x² + ...: a cam, or MJCF's quartic joint equality."""
 
     coefficients: np.ndarray
+
+    everywhere = True
 
     @staticmethod
     def _horner(coefficients, x):
