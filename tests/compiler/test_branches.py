@@ -238,21 +238,21 @@ def long_or_not(n):
 
 
 def test_little_is_asked_first():
-    """A condition that depends on few values is known before the others, and what is computed
-    meanwhile stays there; one that depends on many is asked where it stands."""
+    """A condition that depends on few values comes before all others: a processor that foretells it
+    does not wait. One that depends on many is asked where it stands."""
     tape = optimize(gc.trace(long_or_not(40), [2]))
     first = asked_first(tape)
-    k, fork = last_branch(spread(tape, first=first))
-    assert 0 < len(first) < 12 and fork < 12 < k
+    assert 0 < len(first) < 12
     assert not asked_first(optimize(gc.trace(long_or_not(1), [2])))
-    single = spread(tape, True, first)
-    fork = last_branch(single)[1]
-    assert fork / 2 < 12  # two instructions a cycle
-    core = lower(single, "float64", 1, 1, KEPT, True).split("@core(")[1]
+    for single in (False, True):
+        ordered = spread(tape, single, first)
+        k, fork = last_branch(ordered)
+        assert fork + 1 == len(first) < k
+    core = lower(ordered, "float64", 1, 1, KEPT, True).split("@core(")[1]
     before, after = core.split("\nseldom1:")
-    ahead = [i[0] for i in single.instructions[: fork + 1]]
+    ahead = [i[0] for i in ordered.instructions[: fork + 1]]
     computed = sum(op not in ("const", "input", "lt") for op in ahead)
-    assert before.count("@llvm.fake.use(double") == computed > 4 and "\nusual2:" in after
+    assert before.count("@llvm.fake.use(double") == computed > 0 and "\nusual2:" in after
     code = {n: gc.compile_function(long_or_not(40), [2], lanes=n) for n in (1, 8)}
     X = np.random.default_rng(0).normal(size=(100, 2)) * 0.1
     expected = [long_or_not(40)(x) for x in X]

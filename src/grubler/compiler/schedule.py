@@ -63,8 +63,8 @@ def schedule(tape: Tape) -> Tape:
 
 def spread(tape: Tape, single: bool = False, first: frozenset[int] = frozenset()) -> Tape:
     """The same tape in an order that lets few instructions wait, of a single state or of several;
-    steps inside, which are large as a rule, as of several. Values of `first` are computed as soon
-    as they can be."""
+    steps inside, which are large as a rule, as of several. Values of `first` come before all
+    others, wait as they may: what branches on them is foretold, and goes on meanwhile."""
     return in_order(tape.inside(spread), _spread_order(tape, single, first))
 
 
@@ -190,6 +190,9 @@ def _order(tape: Tape) -> list[int]:
 def _spread_order(tape: Tape, single: bool, first: frozenset[int]) -> list[int]:
     line = _Line(tape)
     later = [first.isdisjoint(row) for row in line.rows]
+    for k in reversed(range(line.size)):  # other lanes of a bundle may need more
+        for a in () if later[k] else line.values[k]:
+            later[a] = False
     cycles = [latency(op) for op in line.ops]
     height = [0] * line.size  # cycles from an instruction's start to the end of the line
     for k in reversed(range(line.size)):
@@ -207,6 +210,6 @@ def _spread_order(tape: Tape, single: bool, first: frozenset[int]) -> list[int]:
         for user in line.users[k]:
             there[user] = max(there[user], now + cycles[k])
         for user in line.place(k):
-            heapq.heappush(waiting, (there[user], user))
+            heapq.heappush(waiting, (there[user] if later[user] else 0.0, user))
         now += each
     return line.finished()

@@ -44,24 +44,31 @@ class Rooted:
 
 
 def at_once(model, ready, tau, constraints):
-    """(a, multipliers, what rows feel of the joints, how many that are), as `resolved_early`."""
+    """(a, multipliers, what rows feel of the joints, the joints), as `resolved_early`."""
     states, _, p, blocks = ready
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
     M, h = mass_matrix_of(model, states), joint_forces(states, p)
     J, l = jacobian_and_drift(model, states, blocks)
     known = levers(model.nominal, constraints)
-    lever = [known.get((c.index, j)) for c in reversed(model.clusters) for j in range(c.nv)]
+    places = [(c.index, j) for c in reversed(model.clusters) for j in range(c.nv)]
+    lever = [known.get(at) for at in places]
     rows = [Row(K[order], l_) for K, l_ in zip(J, l)]
     done, _, _ = resolve(
         Rooted(model.nv), M[order][:, order], h[order], tau[order], rows, Closing(model, []),
         [x is not None and x.moves for x in lever], False,
     )  # fmt: skip
-    masses = [c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant]
-    masses += [np.inf] if done.rows else []  # more rows than freedom
+    masses, joints = [], []
+    for at, c, x in zip(places, done.coordinates, lever):
+        if c.reflection and not x.constant:
+            masses.append(c.mass)
+            joints.append((at, c.reflection.inverse))
+    if done.rows:  # more than freedom
+        masses.append(np.inf)
+        joints.append((places[-1], np.inf))
     qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
     found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows), {})))
     multipliers = gathered(blocks, found, sum(c.m for c in constraints))
-    return qdd[np.argsort(order)], multipliers, masses, len(masses)
+    return qdd[np.argsort(order)], multipliers, masses, joints
 
 
 def joint_forces(states, p):

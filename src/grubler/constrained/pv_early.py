@@ -16,8 +16,11 @@ feels of the joint, D / |K S|², drowns the inertia H that it is added to. Where
 rows are carried to the world, as in PV. Of more than a `FEW` only those are that are heavy
 (passing.py), two of each limb; where that is not enough, and for rows that depend on each other,
 which no joint takes (Remarks 8 and 9), all are again. They are met there in the sense of least
-squares. In compiled code these are branches, each inside the one before: of random postures one in
-a hundred takes the first, up to nine with hands on short arms, and hardly any the last.
+squares. Of a limb with at most two joints whose levers change, such as a leg of three, 1 / |K S|²
+of both together says as much (`strained`): kinematics alone, computed before all else, so that a
+straight leg costs nothing but what it needs. In compiled code these are branches, each inside the
+one before: of random postures one in a hundred takes the first, up to nine with hands on short
+arms, and hardly any the last.
 
 Where rows tell the motion of all joints from the world on, those of an arm of six whose hand is
 welded, no inertia is carried across them: accelerations come from the rows, and the multipliers
@@ -35,6 +38,7 @@ by factorizing its mass matrix: compiled code takes the quicker of the two.
 from __future__ import annotations
 
 from functools import lru_cache, reduce
+from operator import mul
 
 import numpy as np
 
@@ -51,7 +55,7 @@ from .recursion import cross_joint, prepared, roll_out
 from .reflection import Row
 from .resolve import Resolved, resolve, space_of
 from .rows import gathered
-from .structure import POSTURES, carried_at, levers, short_arm, told
+from .structure import POSTURES, carried_at, levers, limbs, short_arm, told
 
 # What a row feels of a joint, in terms of what is usual. Errors stay below it times the precision:
 # 1e-10, and 4e-4 of code in single precision, whose postures count as singular the sooner.
@@ -72,16 +76,16 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         return forward_dynamics(model, q, v, tau, f_ext, method=method), np.zeros(0)
     ready = prepared(model, q, v, constraints, f_ext, desired)
     near = quickest_near(model.nominal, constraints) if is_symbolic(q) else 0
-    usual = None if regular else usual_masses(model.nominal, constraints, near)
+    usual = None if regular else usually(model.nominal, constraints, near)
     if not regular and usual is None:
         return carried_to_base(ready, tau, redundant="always")
-    a, multipliers, masses, taken = resolved_early(model, ready, tau, constraints, near)
+    a, multipliers, masses, joints = resolved_early(model, ready, tau, constraints, near)
     if regular or not masses:
         return a, multipliers
     heavy = min(HEAVY, LOST / precision())
-    limits = [heavy * x for x in usual]
+    limits, strains = ([heavy * x for x in least] for least in usual)
 
-    choosing = taken and sum(block.m for block in ready[3]) > FEW
+    choosing = joints and sum(block.m for block in ready[3]) > FEW
 
     def with_passing():
         a, multipliers, light, _ = resolved_early(
@@ -93,7 +97,8 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         redundant = "always" if choosing else "seldom"
         return np.concatenate(carried_to_base(ready, tau, redundant=redundant))
 
-    light, both = within(masses, limits), np.concatenate([a, multipliers])
+    light = within(strained(model, masses, joints), strains)
+    both = np.concatenate([a, multipliers])
     both = otherwise(light, both, with_passing if choosing else all_carried)
     return both[: model.nv], both[model.nv :]
 
@@ -122,26 +127,43 @@ def quickest_near(model, constraints) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def usual_masses(model, constraints, near: int) -> list[float] | None:
-    """What rows feel of the joints that resolve them, the least of some random postures.
+def usually(model, constraints, near: int | None) -> tuple[list[float], list[float]] | None:
+    """What rows feel of the joints that resolve them, and how strained limbs are, the least of some
+    random postures.
 
     None where, at most of these, rows cannot be resolved early.
     """
-    samples = []
+    samples, strains = [], []
     for seed in range(POSTURES):
         q, v = model.random_state(seed)
         ready = prepared(model, q, v, constraints)
         with np.errstate(all="ignore"):
-            masses = resolved_early(model, ready, np.zeros(model.nv), constraints, near)[2]
+            _, _, masses, joints = resolved_early(
+                model, ready, np.zeros(model.nv), constraints, near
+            )
+            strains.append(strained(model, masses, joints))
         samples.append(np.nan_to_num(np.array(masses, dtype=float), nan=np.inf, posinf=np.inf))
     usual = np.min(samples, axis=0)
     regular = [np.all(x < HEAVY * usual) for x in samples]
-    return list(usual) if np.mean(regular) > 0.5 else None
+    return (list(usual), list(np.nanmin(strains, axis=0))) if np.mean(regular) > 0.5 else None
+
+
+def strained(model, masses, joints) -> list:
+    """By limb how strained it is: how far its joints have to move for their rows, all together,
+    which is known before any inertia is. Of limbs of more than two such joints, in which that says
+    too much, what rows feel of each; and what those between bodies do."""
+    out = list(masses[len(joints) :])
+    for limb in limbs(model, [at for at, _ in joints]):
+        moves = [joints[i][1] for i in limb]
+        short = len(limb) <= 2 and all(x is not None for x in moves)
+        out += [reduce(mul, moves)] if short else [masses[i] for i in limb]
+    return out
 
 
 def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
-    """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and by
-    how many joints that is; the rest are rows between bodies). near=None: all joints at once.
+    """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and of
+    rows between bodies, the joints). near=None: all joints at once. A joint is (its cluster and
+    coordinate, how far it has to move for its row; None where that is what the row feels).
 
     With limits of that, rows may pass (passing.py) from a part of them on, and the third is
     whether none that has not is beyond.
@@ -153,7 +175,7 @@ def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     carried, waiting = Closing(model, rows, late, near > 0), direct_rows(rows, H, p)
     passing = None if limits is None else Passing(carried, limits, part)
     kinematic = told(model.nominal, constraints, near)
-    crossings, taken, masses = {}, {}, []
+    crossings, taken, masses, joints = {}, {}, [], []
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
         H[k], p[k] = carried.close(k, H[k], p[k])
@@ -170,11 +192,13 @@ def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
                 space_of(state), H[k], p[k], tau_k, here, carried, moves, k in kinematic, passing,
                 offered,
             )  # fmt: skip
-            masses += [
-                c.mass for c, x in zip(done.coordinates, lever) if c.reflection and not x.constant
-            ]
+            for j, (c, x) in enumerate(zip(done.coordinates, lever)):
+                if c.reflection and not x.constant:
+                    masses.append(c.mass)
+                    joints.append(((k, j), None if k in kinematic else c.reflection.inverse))
             if done.rows and up is None:
                 masses.append(np.inf)  # more rows than freedom
+                joints.append(((k, None), np.inf))
             elif done.rows:
                 waiting.setdefault(up, []).append((("cluster", k), done.rows))
         else:
@@ -189,7 +213,6 @@ def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     inertias = {} if passing else {k: (H[k], p[k]) for k in kinematic}
     a, multipliers = rolled_out(states, rows, crossings, waiting, carried, taken, inertias)
     found = gathered(rows, multipliers, sum(c.m for c in constraints))
-    joints = len(masses)
     masses += carried.masses
     return a, found, masses if limits is None else within(masses, limits, *closed), joints
 
