@@ -57,14 +57,13 @@ def at_once(model, ready, tau, constraints):
         Rooted(model.nv), M[order][:, order], h[order], tau[order], rows, Closing(model, []),
         [x is not None and x.moves for x in lever], False,
     )  # fmt: skip
-    masses, joints = [], []
-    for at, c, x in zip(places, done.coordinates, lever):
-        if c.reflection and not x.constant:
-            masses.append(c.mass)
-            joints.append((at, c.reflection.inverse))
-    if done.rows:  # more than freedom
-        masses.append(np.inf)
-        joints.append((places[-1], np.inf))
+    taken = [
+        (at, c.mass)
+        for at, c, x in zip(places, done.coordinates, lever)
+        if c.reflection and not x.constant
+    ]
+    taken += [(places[-1], np.inf)] if done.rows else []  # more rows than freedom
+    masses, joints = [mass for _, mass in taken], [(at, None) for at, _ in taken]
     qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
     found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows), {})))
     multipliers = gathered(blocks, found, sum(c.m for c in constraints))

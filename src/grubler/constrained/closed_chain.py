@@ -15,8 +15,7 @@ from the second end on the first: our f is the negative of the paper's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +52,9 @@ class Closure:
     place: tuple | None = None
     period: float | None = PERIOD
     damping: float = 1.0
+    K: np.ndarray = field(init=False, repr=False)  # (m, 6)
+    classical: bool = field(init=False, repr=False)  # whether w x v is part of what K holds
+    held: Transform | None = field(init=False, repr=False)  # from `place` into the first port
 
     def __post_init__(self):
         of = f"closure '{self.name}'"
@@ -62,31 +64,14 @@ class Closure:
         if self.first == self.second:
             raise InputError(f"{of} joins port {self.first} to itself")
         checked_gains(of, self.period, self.damping)
-        self.K, self.held  # noqa: B018  (both are checked where they are made)
+        K, classical = row_matrix(of, self.rows)
+        held = None if self.place is None else checked_pose(f"place of {of}", self.place)
+        for derived, value in (("K", K), ("classical", classical), ("held", held)):
+            object.__setattr__(self, derived, value)
 
     @property
     def ends(self) -> list[tuple[str, str]]:
         return [self.first] if self.second is None else [self.first, self.second]
-
-    @cached_property
-    def _rows(self) -> tuple[np.ndarray, bool]:
-        return row_matrix(f"closure '{self.name}'", self.rows)
-
-    @property
-    def K(self) -> np.ndarray:
-        return self._rows[0]
-
-    @property
-    def classical(self) -> bool:
-        """Whether w x v is part of the acceleration: that of a point."""
-        return self._rows[1]
-
-    @cached_property
-    def held(self) -> Transform | None:
-        """From the place that is held to the first port."""
-        if self.place is None:
-            return None
-        return checked_pose(f"place of closure '{self.name}'", self.place)
 
 
 class Motion(NamedTuple):
@@ -124,13 +109,14 @@ class ClosedChain:
         if twice:
             raise InputError(f"'{twice.pop()}' is in the primary and in the secondary system")
         closures = list(closures)
-        wanted: dict = {n: list((ports or {}).get(n, ())) for n in self.primary | self.secondary}
+        ports = {n: [x] if isinstance(x, str) else list(x) for n, x in (ports or {}).items()}
+        wanted: dict = {n: list(ports.get(n, ())) for n in self.primary | self.secondary}
         for closure in closures:
             for robot, frame in closure.ends:
                 if frame not in wanted.setdefault(robot, []):
                     wanted[robot].append(frame)
         models = self.primary | self.secondary
-        for name in [*wanted, *(places or {}), *(ports or {})]:
+        for name in [*wanted, *(places or {}), *ports]:
             if name not in models:
                 raise InputError(unknown("robot", name, models))
         self.robots = {

@@ -163,7 +163,7 @@ def strained(model, masses, joints) -> list:
 def resolved_early(model, ready, tau, constraints, near, limits=None, part=1.0):
     """(a, multipliers, what rows feel of the joints that resolve them, where that changes, and of
     rows between bodies, the joints). near=None: all joints at once. A joint is (its cluster and
-    coordinate, how far it has to move for its row; None where that is what the row feels).
+    coordinate, how far it has to move for its row; None where the row does not wait for inertia).
 
     With limits of that, rows may pass (passing.py) from a part of them on, and the third is
     whether none that has not is beyond.
