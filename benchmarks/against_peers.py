@@ -12,7 +12,7 @@ from grubler.derived import independent_tree
 from grubler.formats import load_urdf
 
 from .peers import MuJoCo, Pinocchio, example_urdf
-from .timing import interleaved
+from .timing import best, copied, interleaved
 
 BATCH = 4096
 STATES = 512  # of a kernel's loop
@@ -70,12 +70,13 @@ def against_pinocchio() -> list[dict]:
             error = np.abs(compiled(*state) - expected).max() / np.abs(expected).max()
             batch = [np.tile(x, (BATCH, 1)) for x in state]
             out = np.empty((BATCH, model.nv))
-            others = {"mujoco": simulator.forward} if key == "aba" else {}
-            seconds = interleaved(others | {
-                "pin": partial(rival, peer.model, peer.data, pq, pv, px),
-                "bound": compiled.bind(*(np.ascontiguousarray(x) for x in state)),
-                "batch": lambda c=compiled, b=batch, o=out: c(*b, out=o),
-            })  # fmt: skip
+            others = {("mujoco", 0): simulator.forward} if key == "aba" else {}
+            seconds = best(interleaved(
+                others
+                | {("pin", 0): partial(rival, peer.model, peer.data, pq, pv, px)}
+                | copied("bound", bound_call, fn, model, state)
+                | copied("batch", batch_call, fn, model, batch, out)
+            ))  # fmt: skip
             row |= {
                 f"{key}_error": error,
                 f"{key}_pin_us": seconds["pin"] * 1e6,
@@ -88,6 +89,15 @@ def against_pinocchio() -> list[dict]:
                 row["mujoco_us"] = seconds["mujoco"] * 1e6
         rows.append(row)
     return rows
+
+
+def bound_call(fn, model, state):
+    """One state, bound to its arrays."""
+    return gb.compile(fn, model).bind(*(np.ascontiguousarray(x) for x in state))
+
+
+def batch_call(fn, model, batch, out, lanes: int | None = None, **options):
+    return partial(gb.compile(fn, model, lanes=lanes, **options), *batch, out=out)
 
 
 def rotors_against_tree() -> list[dict]:
@@ -105,30 +115,27 @@ def rotors_against_tree() -> list[dict]:
     }
     for label, m in mujocos.items():
         m.set_state(*(state if "equalities" in label else tree_state))
-    fd = gb.compile(gb.forward_dynamics, exact)
     batch, out = [np.tile(x, (BATCH, 1)) for x in state], np.empty((BATCH, exact.nv))
-    calls = {
-        "grubler C-ABA, 12 exact rotors": fd.bind(*(np.ascontiguousarray(x) for x in state)),
-        "Pinocchio aba, tree without rotors": lambda: peer.pin.aba(
-            peer.model, peer.data, *pin_state
-        ),
-        **{label: m.forward for label, m in mujocos.items()},
-        "grubler C-ABA, 12 exact rotors, batch": lambda: fd(*batch, out=out),
-    }
-    seconds = interleaved(calls)
-    seconds["grubler C-ABA, 12 exact rotors, batch"] /= BATCH
-    ours = seconds["grubler C-ABA, 12 exact rotors"]
+    one, many = "grubler C-ABA, 12 exact rotors", "grubler C-ABA, 12 exact rotors, batch"
+    calls = copied(one, bound_call, gb.forward_dynamics, exact, state)
+    calls["Pinocchio aba, tree without rotors", 0] = lambda: peer.pin.aba(
+        peer.model, peer.data, *pin_state
+    )
+    calls |= {(label, 0): m.forward for label, m in mujocos.items()}
+    calls |= copied(many, batch_call, gb.forward_dynamics, exact, batch, out)
+    seconds = best(interleaved(calls))
+    seconds[many] /= BATCH
+    ours = seconds[one]
     return [{"what": k, "us": s * 1e6, "ratio": s / ours} for k, s in seconds.items()]
 
 
 def kernel_us(fn, model, lanes: int | None = 1, **options) -> float:
     """A state's time in a loop of compiled code: one after the other, or over the SIMD lanes."""
-    compiled = gb.compile(fn, model, lanes=lanes, **options)
     rows = [one_state(model, seed) for seed in range(8)]
     batch = [np.tile(np.stack(x), (STATES // 8, 1)) for x in zip(*rows, strict=True)]
-    out = np.empty((STATES, *compiled.outputs[0].shape))
-    seconds = interleaved({"ours": lambda: compiled(*batch, out=out)}, rounds=150, seconds=0.001)
-    return seconds["ours"] / STATES * 1e6
+    make = partial(batch_call, lanes=lanes, **options)
+    calls = copied("ours", make, fn, model, batch, np.empty((STATES, model.nv)))
+    return best(interleaved(calls, rounds=150, seconds=0.001))["ours"] / STATES * 1e6
 
 
 def against_code_generation() -> list[dict]:

@@ -26,14 +26,13 @@ from grubler.formats import load_urdf
 
 from .against_peers import from_urdf, one_state
 from .peers import Pinocchio, example_urdf, mjcf
-from .timing import interleaved, machine
+from .timing import COPIES, best, interleaved, machine
 
 METHODS = {
     "PV": "pv", "PV-early": "pv_early", "LTL": "ltl", "PV-soft": "pv_soft", "LTL-soft": "ltl_soft",
 }  # fmt: skip
 STATES = 2048  # a call: few milliseconds, so that some rounds are not interrupted
 DIFFERENT = 64  # of them: some near singular postures, as they come
-COPIES = 3  # of each method's code, the best of which counts: its place in memory may cost 5 %
 BOUND = 32  # different states, one bound call each
 POSTURES = 150  # random ones, among which the slowest is looked for
 RESULTS = Path(__file__).parent / "results"
@@ -177,14 +176,6 @@ def kernel(model: gb.Model, constraints, method: str):
     return gb.compile(
         constrained_forward_dynamics, model, constraints=tuple(constraints), method=method, lanes=1
     )
-
-
-def best(seconds: dict[tuple[str, int], float]) -> dict[str, float]:
-    """Of the copies of each call, (label, copy), the least."""
-    found: dict[str, float] = {}
-    for (label, _), x in seconds.items():
-        found[label] = min(x, found.get(label, x))
-    return found
 
 
 def of_the_same_code(seconds: dict[str, float], codes: dict) -> dict[str, float]:

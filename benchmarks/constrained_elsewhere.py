@@ -7,8 +7,8 @@ from tests.constrained.cases import CASES
 import grubler as gb
 
 from .against_peers import from_urdf, one_state
-from .constrained import COPIES, STATES, best, kernel, loop, points, sets, welds
-from .timing import interleaved
+from .constrained import STATES, kernel, loop, points, sets, welds
+from .timing import best, copied, interleaved
 
 ARMS = {
     "Kinova, fingertip": ("kinova_description/robots/kinova.urdf", "j2s6s200_link_finger_tip_2"),
@@ -47,11 +47,11 @@ def table() -> list[dict]:
 
 def measured(name: str, model: gb.Model, constraints, states=None) -> dict:
     codes = {method: kernel(model, constraints, method) for method in ("pv_early", "ltl")}
-    calls = {
-        (method, copy): loop(kernel(model, constraints, method), model, states)
-        for method in codes
-        for copy in range(COPIES)
-    }
+    calls = {}
+    for method in codes:
+        calls |= copied(
+            method, lambda m: loop(kernel(model, constraints, m), model, states), method
+        )
     seconds = best(interleaved(calls, rounds=60, seconds=0.001))
     return {
         "robot": name,

@@ -10,7 +10,7 @@ import numpy as np
 import grubler as gb
 
 from .against_peers import kernel_us, one_state
-from .timing import interleaved
+from .timing import best, copied, interleaved
 
 ROBOTS = {
     "12 Link GT Chain": ("gt_chain", {"n": 12, "seed": 1}),
@@ -44,16 +44,15 @@ def end_effectors(model) -> list[str]:
     return feet[:4] or names[-1:]
 
 
+def compiled(table, method, model):
+    options = {"frames": end_effectors(model)} if table == "IV" else {}
+    return gb.compile(FUNCTIONS[table][0], model, method=method, lanes=1, **options)
+
+
 def compiled_call(table, method, model, states):
-    fn, _ = FUNCTIONS[table]
-    if table == "IV":
-        f = gb.compile(fn, model, frames=end_effectors(model), method=method, lanes=1)
-        batch = [states[0]]
-    else:
-        f = gb.compile(fn, model, method=method, lanes=1)
-        batch = states
+    f, batch = compiled(table, method, model), states[:1] if table == "IV" else states
     out = np.empty((len(states[0]), *f.outputs[0].shape))
-    return f, lambda: f(*batch, out=out)
+    return lambda: f(*batch, out=out)
 
 
 def tables(count: int = 256) -> list[dict]:
@@ -64,15 +63,14 @@ def tables(count: int = 256) -> list[dict]:
                   for x in zip(*(one_state(model, s) for s in range(8)), strict=True)]  # fmt: skip
         for table, (_, cluster) in FUNCTIONS.items():
             methods = [cluster, *(m for t, m in PAPER if t == table)]
-            made = {m: compiled_call(table, m, model, states) for m in methods}
-            seconds = interleaved(
-                {m: call for m, (_, call) in made.items()}, rounds=60, seconds=0.002
-            )
+            calls, counts = {}, {}
+            for m in methods:
+                counts[m] = compiled(table, m, model).operations.total
+                calls |= copied(m, compiled_call, table, m, model, states)
+            seconds = best(interleaved(calls, rounds=60, seconds=0.002))
             for method in methods[1:]:
                 percent = 100 * (seconds[method] / seconds[cluster] - 1)
-                operations = 100 * (
-                    made[method][0].operations.total / made[cluster][0].operations.total - 1
-                )
+                operations = 100 * (counts[method] / counts[cluster] - 1)
                 paper = PAPER[table, method][column]
                 rows.append({
                     "table": table, "robot": label, "method": method, "percent": percent,

@@ -9,7 +9,7 @@ from grubler.derived import independent_tree
 
 from .against_peers import one_state
 from .peers import MuJoCo
-from .timing import interleaved
+from .timing import best, copied, interleaved
 
 BATCH, STEPS = 4096, 10
 
@@ -26,6 +26,12 @@ def mujoco_rollout(peer: MuJoCo, robots: int, steps: int):
     return lambda: rollout.rollout(model, peer.data, states, nstep=steps)
 
 
+def simulated(model, state):
+    simulator = gb.Simulator(model, 1e-3, batch=BATCH, substeps=STEPS)
+    out = np.empty_like(state[0]), np.empty_like(state[1])
+    return lambda: simulator.step(*state, out=out)
+
+
 def steps_per_second() -> list[dict]:
     exact, tree = gb.robots.load("mini_cheetah"), gb.robots.load("quadruped")
     armature = dict(zip(exact.v_names, independent_tree(exact).armature, strict=True))
@@ -39,14 +45,12 @@ def steps_per_second() -> list[dict]:
         peer.model.opt.timestep = 1e-3
         q, v, _ = one_state(model)
         peer.set_state(q, v / 10, np.zeros(model.nv))
-        calls[label] = mujoco_rollout(peer, robots, STEPS)
+        calls[label, 0] = mujoco_rollout(peer, robots, STEPS)
     for label, model in (("grubler, tree", tree), ("grubler, 12 exact rotors", exact)):
         q, v, _ = one_state(model)
-        sim = gb.Simulator(model, 1e-3, batch=BATCH, substeps=STEPS)
         state = np.tile(q, (BATCH, 1)), np.tile(v / 10, (BATCH, 1)), np.zeros((BATCH, model.nv))
-        out = np.empty_like(state[0]), np.empty_like(state[1])
-        calls[label] = lambda s=sim, x=state, o=out: s.step(*x, out=o)
-    seconds = interleaved(calls, rounds=15, seconds=0.02)
+        calls |= copied(label, simulated, model, state)
+    seconds = best(interleaved(calls, rounds=15, seconds=0.02))
     rows = []
     for label, s in seconds.items():
         count = (robots if "MuJoCo" in label else BATCH) * STEPS

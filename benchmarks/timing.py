@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
 from grubler.cli.timing import interleaved
 
-__all__ = ["interleaved", "machine"]
+__all__ = ["COPIES", "best", "copied", "interleaved", "machine"]
+
+# Of each code, the best of which counts: with its place in memory its time varies by 5 %, and by
+# two to four times for about one in fifty, some of whose pages a processor cannot keep side by side
+# in its instruction cache.
+COPIES = 3
+
+
+def copied(label: Hashable, make: Callable[..., Callable], *given) -> dict[tuple, Callable]:
+    """Calls of some copies of a code, each made anew by make(*given), by (label, copy)."""
+    return {(label, copy): make(*given) for copy in range(COPIES)}
+
+
+def best(seconds: dict[tuple, float]) -> dict:
+    """Of the copies of each call, (label, copy), the least."""
+    found: dict = {}
+    for (label, _), x in seconds.items():
+        found[label] = min(x, found.get(label, x))
+    return found
 
 
 def machine() -> dict[str, str]:
