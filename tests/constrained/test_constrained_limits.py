@@ -310,7 +310,7 @@ class TestBadInput:
             solve(model, q, v, tau, points(LEGS), "pv", regular=True)
         with pytest.raises(gb.InputError, match=r"no option 'regulr'$"):
             solve(model, q, v, tau, points(LEGS), regulr=True)
-        for wrong in ({"iterations": 0}, {"damping": 0.0}):
+        for wrong in ({"iterations": 0}, {"iterations": 2.5}, {"damping": 0.0}, {"damping": "x"}):
             with pytest.raises(gb.InputError, match="damping > 0 and a number of iterations"):
                 solve(model, q, v, tau, points(LEGS), "proximal", **wrong)
         with pytest.raises(gb.InputError, match="for numbers only: compile 'pv_early'"):

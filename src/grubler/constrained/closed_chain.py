@@ -8,8 +8,8 @@ closures what holds them together now. Forward dynamics in the paper's steps:
     (E) corrections M⁻¹ J* A* f             (F) their sum
 
 A change of closures changes A alone, another object its own α and Λ; the robots' compiled code is
-untouched. Forces of closures act
-from the second end on the first: our f is the negative of the paper's.
+untouched. Forces of closures act from the second end on the first: our f is the negative of the
+paper's.
 """
 
 from __future__ import annotations

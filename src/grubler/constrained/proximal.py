@@ -28,7 +28,8 @@ def proximal(
     model, q, v, tau, constraints, f_ext=None, desired=None, damping=1e-7, iterations=6
 ):  # fmt: skip
     """(a, multipliers) after a fixed number of proximal steps."""
-    if not (isinstance(iterations, int) and iterations > 0 and 0 < damping < np.inf):
+    whole = isinstance(iterations, (int, np.integer)) and iterations > 0
+    if not (whole and isinstance(damping, (int, float)) and 0 < damping < np.inf):
         raise InputError(
             f"proximal takes damping > 0 and a number of iterations, not {damping} and {iterations}"
         )
