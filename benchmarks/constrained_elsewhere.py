@@ -7,7 +7,7 @@ from tests.constrained.cases import CASES
 import grubler as gb
 
 from .against_peers import from_urdf, one_state
-from .constrained import STATES, kernel, loop, points, sets, welds
+from .constrained import STATES, kernel, points, sets, timed, welds
 from .timing import best, copied, interleaved
 
 ARMS = {
@@ -49,9 +49,7 @@ def measured(name: str, model: gb.Model, constraints, states=None) -> dict:
     codes = {method: kernel(model, constraints, method) for method in ("pv_early", "ltl")}
     calls = {}
     for method in codes:
-        calls |= copied(
-            method, lambda m: loop(kernel(model, constraints, m), model, states), method
-        )
+        calls |= copied(method, timed, model, constraints, method, states)
     seconds = best(interleaved(calls, rounds=60, seconds=0.001))
     return {
         "robot": name,
