@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .assembly import close_cluster
 from .clusters import build_clusters, group_bodies
 from .errors import ModelError, unknown
 from .joints import KINDS, Joint, unit
@@ -238,8 +239,8 @@ class ModelBuilder:
         """Check everything, weld fixed joints, cluster, assemble the loops and partition.
 
         `reference` is a guess of joint positions, by name, from which the loops are assembled
-        (default zero). `analytic` closes loops in closed form where they have one (four-bars,
-        slider-cranks, parallel platforms), on the branch of the reference.
+        (default zero, or the limit next to it). `analytic` closes loops in closed form where they
+        have one (four-bars, slider-cranks, parallel platforms), on the branch of the reference.
         """
         tree = SpanningTree(self._masses, self._edges, self._joint_names)
         loops = tuple(make(tree) for make in self._loops.values())
@@ -248,7 +249,10 @@ class ModelBuilder:
                 raise ModelError(
                     f"loop '{loop.name}' joins a body to itself: it constrains nothing"
                 )
-        positions = {body.index: body.joint.motion.neutral() for body in tree.bodies}
+        positions = {
+            body.index: body.joint.within_limits(body.joint.motion.neutral())
+            for body in tree.bodies
+        }
         for name, value in (reference or {}).items():
             body = tree.joints("reference", [name])[0]
             positions[body.index] = as_position(body, value)
@@ -260,7 +264,7 @@ class ModelBuilder:
             bodies = tuple(tree.bodies[i] for i in members)
             embedding, local = embed(bodies, own, local, analytic)
             embeddings.append(embedding)
-            positions |= local
+            positions |= local if embedding.implicit else close_cluster(embedding, local)
         frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
         frames = [
             Frame(f.name, f.body, (self._frames[f.name][1] @ f.placement).rounded()) for f in frames

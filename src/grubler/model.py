@@ -10,7 +10,7 @@ import numpy as np
 
 from . import assembly
 from .clusters import Cluster
-from .errors import ClosureError, InputError, ModelError, unknown
+from .errors import InputError, ModelError, unknown
 from .geometry import Shape
 from .loops import Loop
 from .parts import WORLD, Actuator, Body, Frame, TreeJoint
@@ -147,25 +147,32 @@ class Model:
         """The q near a guess at which every loop is closed, to 1e-12.
 
         `q_guess` is an array like `q`, or positions by joint name over the neutral configuration.
-        `fixed` names joints that must keep their guess. A ClosureError names the loop that cannot
-        be closed, and its gap.
+        `fixed` names joints that must keep their guess, dependent ones included. Joints end within
+        their limits where the loops allow that, unless fixed or guessed beyond. A ClosureError
+        names the loop that cannot be closed, and its gap.
         """
+        named = set()
         if q_guess is None or isinstance(q_guess, Mapping):
             positions = dict(self.reference)
             for name, value in (q_guess or {}).items():
                 body = self.body_of_joint(name)
                 positions[body.index] = as_position(body, value)
+                named.add(body.index)
         else:
-            positions = self.unpack(as_vector("q_guess", q_guess, self.nq, self.q_names))
+            q_guess = as_vector("q_guess", q_guess, self.nq, self.q_names)
+            with np.errstate(invalid="ignore"):
+                reached = self.unpack(q_guess)
+            positions = {
+                i: x if np.all(np.isfinite(x)) else self.reference[i] for i, x in reached.items()
+            }
         held = {self.body_of_joint(name).index for name in fixed}
         for cluster in self.clusters:
-            if cluster.embedding.implicit:
-                columns = cluster.embedding.columns
-                stay = [c for i in held & set(columns) for c in range(*columns[i].indices(10**6))]
-                local = {i: positions[i] for i in cluster.bodies}
-                positions |= assembly.close(
-                    cluster.embedding.bodies, cluster.loops, local, held=stay
-                )
+            columns = cluster.embedding.columns
+            stay = [c for i in held & set(columns) for c in range(*columns[i].indices(10**6))]
+            local = {i: positions[i] for i in cluster.bodies}
+            positions |= assembly.close_cluster(
+                cluster.embedding, local, stay, named & set(cluster.bodies)
+            )
         return self.pack(positions)
 
     def check_closed(self, q: np.ndarray) -> None:
@@ -197,7 +204,9 @@ class Model:
             if joint.implicit:
                 G, _, _ = joint.velocity_map(positions, None)
                 moved = assembly.move(joint.bodies, positions, G @ v[cluster.v] * dt)
-                moved = assembly.close(joint.bodies, cluster.loops, moved, held=joint.independent)
+                moved = assembly.close(
+                    joint.bodies, cluster.loops, moved, held=joint.independent, limits=False
+                )
             else:
                 velocities = dict(zip(joint.independent, v[cluster.v], strict=True))
                 step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
@@ -213,12 +222,20 @@ class Model:
         return repartition(self, q)
 
     def random_state(self, seed: int | np.random.Generator | None = None):
-        """A random assembled configuration and velocity (q, v), within the joints' limits."""
-        rng = np.random.default_rng(seed)
-        positions = dict(self.reference)
-        for cluster in self.clusters:
-            positions |= _random_cluster(cluster, positions, rng)
-        return self.pack(positions), rng.uniform(-1, 1, self.nv)
+        """A random assembled configuration and velocity (q, v).
+
+        Every joint, dependent ones included, is within its limits, unless it is beyond them in the
+        neutral configuration; joints without limits are within a radian or metre of that."""
+        from .sampling import random_state
+
+        return random_state(self, np.random.default_rng(seed))
+
+    def random_states(self, n: int, seed: int | np.random.Generator | None = None):
+        """n random states at once: q (n, nq) and v (n, nv), drawn as by n calls of `random_state`
+        on one generator. The first call compiles."""
+        from .sampling import random_states
+
+        return random_states(self, n, np.random.default_rng(seed))
 
     def __str__(self) -> str:
         from .printing import describe
@@ -230,58 +247,6 @@ class Model:
             f"<Model '{self.name}': {len(self.bodies)} bodies, {len(self.loops)} loops, "
             f"{len(self.clusters)} clusters, mobility {self.nv}>"
         )
-
-
-def _random_cluster(cluster: Cluster, reference: Mapping, rng: np.random.Generator) -> dict:
-    """Random positions of a cluster's joints, its loops closed and its partition regular."""
-    joint = cluster.embedding
-    start = {i: reference[i] for i in cluster.bodies}
-    step = np.zeros(joint.nv_span)
-    for body in joint.bodies:
-        columns = joint.columns[body.index]
-        step[columns] = _random_step(body, start[body.index], rng)
-    independent = list(joint.independent)
-    mask = np.zeros(joint.nv_span)
-    mask[independent] = step[independent]
-    for shrink in 0.5 ** np.arange(12):
-        positions = start
-        try:
-            for _ in range(4):  # in small steps, to stay on the branch of the reference
-                positions = assembly.move(joint.bodies, positions, mask * shrink / 4)
-                if joint.implicit:
-                    positions = assembly.close(
-                        joint.bodies, cluster.loops, positions, independent, restarts=0
-                    )
-        except ClosureError:
-            continue
-        if not joint.implicit:
-            q = np.concatenate([positions[body.index] for body in joint.coordinates])
-            with np.errstate(invalid="ignore"):
-                positions = joint.positions(q)
-        if _well_closed(joint, positions):
-            return positions
-    return start
-
-
-def _well_closed(joint, positions: dict) -> bool:
-    """Within reach of the loops, and away from singularities of the partition."""
-    if not all(np.all(np.isfinite(x)) for x in positions.values()):
-        return False
-    if not joint.implicit:
-        return True
-    K, _ = joint.constraint(positions, None)
-    Kd = K[np.ix_(joint.kept, joint.dependent)]
-    return bool(np.linalg.cond(Kd) < 1e4)
-
-
-def _random_step(body: Body, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random move of one joint: within its limits, or within one radian or metre."""
-    joint = body.joint
-    if joint.nv == 1 and joint.lower is not None and joint.upper is not None:
-        low, high = max(joint.lower, -np.pi), min(joint.upper, np.pi)
-        if high > low:
-            return rng.uniform(low, high, 1) - position
-    return rng.uniform(-1, 1, joint.nv)
 
 
 def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:

@@ -64,6 +64,20 @@ class TreeJoint:
         """Whether it turns about its axis and does nothing else; a user's own kind may do more."""
         return type(self.motion) in (Revolute, Continuous, TurnedHinge)
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """(lower, upper) in rad or m, infinite where there is none.
+
+        Only a joint with one position has limits, and only where the lower one is below the upper:
+        descriptions write lower = upper for "not given"."""
+        low = -np.inf if self.lower is None else float(self.lower)
+        high = np.inf if self.upper is None else float(self.upper)
+        return (low, high) if self.nq == self.nv == 1 and low < high else (-np.inf, np.inf)
+
+    def within_limits(self, position: np.ndarray) -> np.ndarray:
+        """The position of the joint that is nearest to the given one and within its limits."""
+        return np.clip(position, *self.limits) if self.nq == self.nv == 1 else position
+
     def transform(self, q) -> Transform:
         """X_i,λ(i) from the parent body to this body (Algorithm 1, line 6)."""
         return self.motion.transform(q).after(self.placement)

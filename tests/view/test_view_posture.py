@@ -27,9 +27,8 @@ def test_a_slider_for_each_independent_coordinate(model):
 def test_ranges_are_limits_or_half_a_turn():
     arm = {s.name: s for s in sliders(load("arm7"))}
     for joint in load("arm7").joints:
-        slider = arm[joint.name]  # the reference, zero, lies beyond the limits of one joint
-        limits = min(joint.lower, 0.0), max(joint.upper, 0.0)
-        assert (slider.lower, slider.upper) == limits
+        slider = arm[joint.name]  # zero lies beyond the limits of one joint: the reference does not
+        assert (slider.lower, slider.upper) == (joint.lower, joint.upper)
     crank = sliders(load("four_bar"))[0]
     assert (crank.lower, crank.upper) == (-np.pi, np.pi)
     units = {s.name: (s.unit, s.upper) for s in sliders(load("joint_sampler"), length=0.7)}

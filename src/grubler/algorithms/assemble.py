@@ -15,11 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..assembly import residual
 from ..compiler import iterate
-from ..linalg import LDL, solve_general, symmetric
-
-LIMIT = 0.5
+from ..newton import newton_step
 
 
 def assemble(model, q, tolerance=1e-12, count=50, hold=True):
@@ -38,24 +35,4 @@ def assemble(model, q, tolerance=1e-12, count=50, hold=True):
     return np.concatenate(parts), gap
 
 
-def newton_step(joint, x, hold=True):
-    """The next positions of an implicit cluster and the residual at the present ones."""
-    positions = joint.positions(x)
-    phi = residual(joint.loops, positions)
-    K, _ = joint.constraint(positions, None)
-    kept = list(joint.kept)
-    K = K[kept]
-    if hold:
-        solved = solve_general(K[:, list(joint.dependent)], phi[kept], joint.order)
-        move = joint._scatter(-solved, np.zeros(joint.nv))
-    else:
-        move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
-    size = np.abs(move[0])
-    for i in range(1, joint.nv_span):
-        size = np.maximum(size, np.abs(move[i]))
-    step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
-    moved = [
-        body.joint.motion.integrate(positions[body.index], step[body.index])
-        for body in joint.bodies
-    ]
-    return np.concatenate(moved), phi
+__all__ = ["assemble", "newton_step"]

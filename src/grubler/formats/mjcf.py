@@ -83,13 +83,22 @@ class _Reader:
     def _guess(self, keyframe: str | int | None) -> np.ndarray:
         m = self.m
         if keyframe is None:
-            return m.key_qpos[0] if m.nkey else m.qpos0
+            return m.key_qpos[0] if m.nkey else self._zero_within_limits()
         keys = {m.key(i).name or str(i): i for i in range(m.nkey)}
         if isinstance(keyframe, int) and 0 <= keyframe < m.nkey:
             return m.key_qpos[keyframe]
         if keyframe not in keys:
             raise InputError(unknown("keyframe", keyframe, keys))
         return m.key_qpos[keys[keyframe]]
+
+    def _zero_within_limits(self) -> np.ndarray:
+        """qpos0, with joints that would stand beyond their range at its nearer end."""
+        m, qpos = self.m, self.m.qpos0.copy()
+        for j in range(m.njnt):
+            (low, high), at = m.jnt_range[j], m.jnt_qposadr[j]
+            if m.jnt_limited[j] and low < high and self._kind(j) in ("revolute", "prismatic"):
+                qpos[at] = np.clip(qpos[at], low, high)
+        return qpos
 
     def _add_body(self, b: ModelBuilder, body: int) -> None:
         m = self.m

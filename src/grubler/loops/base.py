@@ -53,7 +53,11 @@ class Loop(ABC):
 
     def on_branch(self, q: Positions) -> bool:
         """False where φ = 0 holds but the loop is closed the wrong way round."""
-        return True
+        return bool(self.facing(q) > 0)
+
+    def facing(self, q: Positions):
+        """A number that is positive where φ = 0 closes the loop the right way round."""
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)

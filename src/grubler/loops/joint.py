@@ -162,11 +162,11 @@ class LoopJoint(Loop):
             parts.append(f"{np.abs(angles).max():.3g} rad")
         return " and ".join(parts)
 
-    def on_branch(self, q):
+    def facing(self, q):
         """Aligned axes must point the same way, locked frames must not be half a turn apart."""
         way = self._way(q)
         if self.kind in ("revolute", "cylindrical", "planar"):
-            return bool(self.axis @ self._direction(way, self.axis)[0] > 0)
+            return self.axis @ self._direction(way, self.axis)[0]
         if self.kind in ("fixed", "prismatic"):
-            return bool(sum(e @ self._direction(way, e)[0] for e in np.eye(3)) > 1.0)
-        return True
+            return sum(e @ self._direction(way, e)[0] for e in np.eye(3)) - 1.0
+        return 1.0

@@ -195,7 +195,9 @@ def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> 
             moved = joint.positions(np.concatenate([moved[b.index] for b in joint.coordinates]))
         assembly.check_closed(cluster.loops, moved)
         return moved
-    moved = assembly.close(joint.bodies, cluster.loops, moved, joint.independent, restarts=0)
+    moved = assembly.close(
+        joint.bodies, cluster.loops, moved, joint.independent, restarts=0, limits=False
+    )
     leap = max(
         np.abs(body.joint.motion.difference(local[body.index], moved[body.index])).max()
         for body in joint.bodies

@@ -61,8 +61,8 @@ class ClosedForm(ExplicitLoop):
     def gap(self, q):
         return self.loop.gap(q)
 
-    def on_branch(self, q):
-        return self.loop.on_branch(q)
+    def facing(self, q):
+        return self.loop.facing(q)
 
     def with_branch(self, branch: int) -> ClosedForm:
         """The same module on a branch."""

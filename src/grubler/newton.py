@@ -1,0 +1,45 @@
+"""One Newton step towards closed loops, as straight-line code on floats and symbols."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .assembly import residual
+from .linalg import LDL, solve_general, symmetric
+
+LIMIT = 0.5  # rad or m: no joint moves further in one step, so that a poor guess does not leap
+
+
+def newton_step(joint, x, hold=True):
+    """The next positions of an implicit cluster and the residual at the present ones.
+
+    With `hold` the independent joints stay; otherwise all joints move, each as little as possible.
+    """
+    positions = joint.positions(x)
+    phi = residual(joint.loops, positions)
+    K, _ = joint.constraint(positions, None)
+    kept = list(joint.kept)
+    K = K[kept]
+    if hold:
+        solved = solve_general(K[:, list(joint.dependent)], phi[kept], joint.order)
+        move = joint._scatter(-solved, np.zeros(joint.nv))
+    else:
+        move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
+    size = largest_entry(move)
+    step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
+    return moved_by(joint, positions, step), phi
+
+
+def moved_by(joint, positions, step):
+    """The stacked positions of a cluster's joints after a step, by body index."""
+    return np.concatenate(
+        [b.joint.motion.integrate(positions[b.index], step[b.index]) for b in joint.bodies]
+    )
+
+
+def largest_entry(x):
+    """The largest |x_i| of a vector, on floats and symbols."""
+    size = np.abs(x[0])
+    for i in range(1, x.shape[0]):
+        size = np.maximum(size, np.abs(x[i]))
+    return size
