@@ -31,6 +31,10 @@ from .algorithms import (
     spanning_map as spanning_map,
     spanning_state as spanning_state,
 )
+from .branches import (
+    assemblies as assemblies,
+    with_reference as with_reference,
+)
 from .builder import ModelBuilder as ModelBuilder
 from .checks import (
     Report as Report,

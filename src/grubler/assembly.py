@@ -145,7 +145,7 @@ def close_cluster(
         return close(joint.bodies, joint.loops, guess, held)
 
     def accept(positions: dict) -> bool:
-        return _same_pose(joint.bodies, positions, _solved(joint, positions))
+        return same_pose(joint.bodies, positions, _solved(joint, positions))
 
     solved = _solved(joint, guess)
     finite = all(np.all(np.isfinite(x)) for x in solved.values())
@@ -168,11 +168,11 @@ def _solved(joint: Embedding, positions: dict) -> dict:
         return joint.positions(np.concatenate([positions[b.index] for b in joint.coordinates]))
 
 
-def _same_pose(bodies: Sequence[Body], a: dict, b: dict) -> bool:
-    """Whether every joint places its body equally, to TOLERANCE; turns by 2π count as equal."""
+def same_pose(bodies: Sequence[Body], a: dict, b: dict, tolerance: float = TOLERANCE) -> bool:
+    """Whether every joint places its body equally; turns by 2π count as equal, NaN as different."""
     for body in bodies:
         X, Y = (body.joint.motion.transform(x[body.index]) for x in (a, b))
-        if not max(np.abs(X.E - Y.E).max(), np.abs(X.r - Y.r).max()) <= TOLERANCE:
+        if not max(np.abs(X.E - Y.E).max(), np.abs(X.r - Y.r).max()) <= tolerance:
             return False
     return True
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from .assembly import check_closed, same_pose
 from .clusters import Cluster, build_clusters
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint
-from .errors import ClosureError, ModelError, PartitionError, unknown
+from .errors import ClosureError, InputError, ModelError, PartitionError, unknown
 from .linalg import LDL, pivot_order
 from .loops.modules import ClosedForm, choose_branches
 from .model import Model, as_vector
@@ -22,6 +23,7 @@ from .partition import closed_form, implicit_joint, pivots, rank
 from .parts import frozen
 from .symbolic import is_symbolic
 
+SAME_POSE = 1e-6  # m, or entries of rotations: round-off of closed loops near a dead point
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 
@@ -176,8 +178,47 @@ def _check_loop_names(model: Model, names: Iterable[str]) -> None:
 
 
 def convert_configuration(old: Model, new: Model, q):
-    """q of one model of a mechanism as q of another."""
-    return new.pack(old.unpack(q))
+    """q of one model of a mechanism as q of another.
+
+    Every body keeps its pose. A closed form of `new` has one branch: where q stands on another one,
+    a ClosureError names the loop.
+    """
+    _check_same_mechanism(old, new)
+    positions = old.unpack(q)
+    converted = new.pack(positions)
+    if not is_symbolic(converted):
+        for cluster in new.clusters:
+            if isinstance(cluster.embedding, ExplicitJoint):
+                _check_branch(cluster, positions, converted[cluster.q])
+    return converted
+
+
+def _check_same_mechanism(old: Model, new: Model) -> None:
+    parts = [[(b.name, b.joint.name, b.joint.kind) for b in m.bodies] for m in (old, new)]
+    groups = [[c.bodies for c in m.clusters] for m in (old, new)]
+    if parts[0] != parts[1] or groups[0] != groups[1]:
+        raise InputError(
+            f"'{old.name}' and '{new.name}' are not models of one mechanism: their bodies, joints "
+            "or clusters differ; convert between results of analytic, numeric and repartition"
+        )
+
+
+def _check_branch(cluster: Cluster, positions: Mapping, q: np.ndarray) -> None:
+    """Refuse positions that the cluster's closed form does not give back from its own part of q."""
+    with np.errstate(invalid="ignore"):
+        given = cluster.embedding.positions(q)
+    if same_pose(cluster.embedding.bodies, positions, given, SAME_POSE):
+        return
+    check_closed(cluster.loops, positions)
+    body = next(
+        b for b in cluster.embedding.bodies if not same_pose([b], positions, given, SAME_POSE)
+    )
+    loop = next((l for l in cluster.loops if body.index in l.bodies), cluster.loops[0])
+    raise ClosureError(
+        f"loop '{loop.name}' stands on another branch than that of its closed form: joint "
+        f"'{body.joint.name}' is at {positions[body.index]}, its closed form puts it at "
+        f"{given[body.index]}; convert to analytic(with_reference(model, q)), or stay numeric"
+    )
 
 
 def convert_velocity(old: Model, new: Model, q, v):

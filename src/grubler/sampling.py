@@ -246,7 +246,8 @@ def _sample(model: Model, step):
             x = np.concatenate([*at, np.zeros(1)])
             x = iterate(lambda x, s, joint=joint: _piece(joint, x, s), x, own * (1 / PIECES),
                         count=PIECES)  # fmt: skip
-            positions, gap = joint.positions(x[:-1]), x[-1]
+            closed, _ = newton_step(joint, x[:-1])  # one more, to rounding
+            positions, gap = joint.positions(closed), x[-1]
             pivots.append(_pivots(joint, positions))
         else:
             moved = joint.split(own)
