@@ -30,6 +30,7 @@ from .algorithms import (
     mass_matrix as mass_matrix,
     spanning_map as spanning_map,
     spanning_state as spanning_state,
+    validity as validity,
 )
 from .branches import (
     assemblies as assemblies,

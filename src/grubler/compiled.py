@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 
 from . import compiler
+from .checked import CheckedFunction
 from .errors import InputError, unknown
 from .fingerprint import fingerprint
 from .gpu import GpuFunction
@@ -26,8 +27,9 @@ def compile(
     lanes: int | None = None,
     arch: str | None = None,
     key: str | None = None,
+    checked: bool = False,
     **options,
-) -> compiler.CompiledFunction | GpuFunction:
+) -> compiler.CompiledFunction | CheckedFunction | GpuFunction:
     """Machine code of `fn(model, ...)` for this model.
 
     `fn` is a public algorithm or a function of your own in the same dialect. Its array arguments
@@ -39,6 +41,9 @@ def compile(
     be the quickest on this robot. `key`, where given, stands for all that `fn` depends on in the
     disk cache; a function of your own is traced anew in each process without it.
 
+    Compiled code takes any numbers. `checked=True` gives a function that refuses states which the
+    NumPy call would refuse: quaternions not of unit length, open loops, singular partitions, NaN.
+
     `target="cuda"` compiles for NVIDIA GPUs, of architecture `arch` ("sm_90" unless given) and
     newer: the function then takes arrays of torch, CuPy or JAX there (see `grubler.gpu`).
     """
@@ -48,6 +53,11 @@ def compile(
         raise InputError("lanes are the CPU's: leave them out with target='cuda'")
     if target == "cpu" and arch is not None:
         raise InputError("arch names a GPU: leave it out, or compile with target='cuda'")
+    if target == "cuda" and checked:
+        raise InputError(
+            "checked=True is the CPU's: compile grubler.validity with target='cuda', too, and look "
+            "at its outputs"
+        )
     problem = _Problem(fn, model, inputs, parameters, shapes, options)
     if target == "cuda":
         from .compiler.ptx_function import compile_cuda  # here, since few need it
@@ -56,10 +66,11 @@ def compile(
             problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name,
             arch="sm_90" if arch is None else arch, key=key or problem.key,
         )  # fmt: skip
-    return compiler.compile_function(
+    function = compiler.compile_function(
         problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name, lanes=lanes,
         key=key or problem.key,
     )  # fmt: skip
+    return CheckedFunction(function, model) if checked else function
 
 
 def count_operations(fn: Callable, model: Model, **options) -> compiler.OperationCount:

@@ -82,6 +82,11 @@ class Embedding(ABC):
         """Refuse a configuration at which the embedding is singular (floats only)."""
         return None
 
+    def condition(self, positions: dict):
+        """How badly velocities of the dependent joints are determined: 1 at best, infinite at a
+        singularity (floats and symbols)."""
+        return 1.0
+
     def split(self, spanning) -> dict:
         """Stacked spanning velocities by body index."""
         return {i: spanning[columns] for i, columns in self.columns.items()}
@@ -162,6 +167,14 @@ class ExplicitJoint(Embedding):
         G = np.concatenate([rows[body.index] for body in self.bodies])
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
 
+    def condition(self, positions: dict):
+        worst = 1.0
+        for step in self.steps:
+            conditioning = getattr(step, "conditioning", None)
+            if conditioning is not None:
+                worst = np.maximum(worst, 1.0 / conditioning(positions))
+        return worst
+
     def check(self, positions: dict) -> None:
         """Refuse a dead point of a closed form, where positions give no velocities."""
         for step in self.steps:
@@ -221,6 +234,14 @@ class ImplicitJoint(Embedding):
         for i, c in enumerate(self.independent):
             rows[c] = independent[i]
         return np.stack(rows)
+
+    def condition(self, positions: dict):
+        """‖K_d‖ ‖K_d⁻¹‖ in the Frobenius norm, by the elimination that velocities use: large, too,
+        where its fixed order meets a small pivot."""
+        K = self.constraint(positions, None)[0][list(self.kept)]
+        Kd = K[:, list(self.dependent)]
+        inverse = solve_general(Kd, np.eye(len(self.kept)), self.order)
+        return np.sqrt(np.sum(Kd * Kd) * np.sum(inverse * inverse))
 
     def check(self, positions: dict) -> None:
         """Refuse a configuration at which the dependent columns lose rank (floats only)."""

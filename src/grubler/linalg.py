@@ -96,6 +96,17 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
     return np.stack(x)
 
 
+def determinant(A):
+    """det A of a small square matrix, by its first row's minors."""
+    n = A.shape[0]
+    if n == 1:
+        return A[0, 0]
+    minors = [
+        determinant(A[1:][:, [k for k in range(n) if k != j]]) * (-1.0) ** j for j in range(n)
+    ]
+    return sum(A[0, j] * minors[j] for j in range(n))
+
+
 TIE = 1.0 - 1e-9  # of the largest: symmetric mechanisms have many that differ in rounding alone
 
 

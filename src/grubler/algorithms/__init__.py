@@ -35,6 +35,8 @@ from .kinematics import Kinematics
 from .lagrange import lagrange
 from .mass_matrix_method import mass_matrix_method
 from .spanning import SpanningState
+from .valid import Validity
+from .valid import validity as _validity
 
 FORWARD = {
     "c_aba": c_aba,
@@ -147,6 +149,17 @@ def spanning_state(model, q, v=None, a=None) -> SpanningState:
     return spanning.spanning_state(model, q, v, a)
 
 
+def validity(model, q) -> Validity:
+    """How valid q is: lengths of its quaternions, gaps of its loops, conditions of its partitions.
+
+    Made for compiling, on a CPU or a GPU: no q is refused. NumPy calls and functions compiled with
+    `checked=True` refuse lengths 1e-6 from 1, gaps beyond 1e-7 and singular partitions."""
+    if not is_symbolic(q):
+        q = as_vector("q", q, model.nq, model.q_names)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _validity(model, q)
+
+
 def spanning_map(model, q, v=None):
     """G (nv_span, nv) and g (None without v): spanning velocities G v, accelerations G a + g."""
     return spanning.spanning_map(model, *checked(model, q=q, v=v))
@@ -162,6 +175,7 @@ __all__ = [
     "Energy",
     "Kinematics",
     "SpanningState",
+    "Validity",
     "assemble",
     "bias_force",
     "centroidal",
@@ -177,4 +191,5 @@ __all__ = [
     "mass_matrix",
     "spanning_map",
     "spanning_state",
+    "validity",
 ]  # fmt: skip

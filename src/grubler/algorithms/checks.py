@@ -31,12 +31,13 @@ def checked(model: Model, **arguments):
         else:
             x = as_vector(what, x, n, names)
             if what == "q":
-                _check_configuration(model, x)
+                check_configuration(model, x)
             out.append(x)
     return out[0] if len(out) == 1 else out
 
 
-def _check_configuration(model: Model, q: np.ndarray) -> None:
+def check_configuration(model: Model, q: np.ndarray) -> None:
+    """Refuse a q with a quaternion that is not of unit length, an open loop, a lost partition."""
     start = 0
     for cluster in model.clusters:
         for body in cluster.embedding.coordinates:
@@ -166,7 +167,7 @@ def from_spanning(
     for i, (_, x) in given.items():
         spans[i] = as_position(model.bodies[i], x)
     q = model.pack(spans)
-    _check_configuration(model, q)
+    check_configuration(model, q)
     for i, value in model.unpack(q).items():
         if i in given and np.abs(value - spans[i]).max() > 1e-7:
             raise InputError(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...joints import Prismatic, Revolute, Universal
+from ...linalg import determinant
 from ...parts import Body
 from ...spatial import Transform, axis_rotation, cross
 from ...symbolic import cos_sin
@@ -112,11 +113,14 @@ class Leg(ClosedForm):
     def _stack(self, blocks, bodies):
         return np.concatenate([blocks[body.index] for body in bodies], axis=1)
 
-    def conditioning(self, q) -> float:
+    def conditioning(self, q):
         """The volume of the unit motions of its joints: 0 at a singularity of the leg."""
         blocks, _ = self.loop.linearize(q, None)
         K = self._stack(blocks, self.outputs)
-        return float(abs(np.linalg.det(K / np.linalg.norm(K, axis=0))))
+        sizes = 1.0
+        for j in range(K.shape[1]):
+            sizes = sizes * np.sqrt(K[:, j] @ K[:, j])
+        return np.abs(determinant(K)) / sizes
 
 
 @dataclass(frozen=True, eq=False)

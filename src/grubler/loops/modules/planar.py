@@ -230,10 +230,10 @@ class PlanarClosure(ClosedForm):
         solved = [self._solve(columns, scale(-1.0, columns[b.index])) for b in self.inputs]
         return np.stack([np.stack([s[i] for s in solved]) for i in (0, 1)])
 
-    def conditioning(self, q) -> float:
+    def conditioning(self, q):
         """The sine of the angle at which the two unknown motions meet: 0 at a dead point."""
         a, b = (self._columns(q)[body.index] for body in self.outputs)
-        return float(abs(cross2(a, b)) / (np.hypot(*a) * np.hypot(*b) + 1e-300))
+        return np.abs(cross2(a, b)) / (np.sqrt(dot(a, a) * dot(b, b)) + 1e-300)
 
 
 def planar_sides(loop, reference: dict, pins: bool = True, tolerance: float = 1e-7):

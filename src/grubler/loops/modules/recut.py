@@ -82,12 +82,12 @@ class Recut(ClosedForm):
         terms = [s * values[i] for i, s in self.signs.items() if i in values]
         return sum(terms[1:], terms[0]) if terms else 0.0
 
-    def conditioning(self, q) -> float:
+    def conditioning(self, q):
         """That of the ring at the pin; the slider's position does not matter to its direction."""
         return self.inner.conditioning({**q, HIDDEN: self._slide(q)})
 
     def _slide(self, q):
-        return np.array([_slide_of(self.inner.side_P, self.inner.side_S, q)])
+        return np.stack([_slide_of(self.inner.side_P, self.inner.side_S, q)])
 
 
 def recut_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:

@@ -1,0 +1,53 @@
+"""How valid a configuration is, as outputs that compile: what the checks of NumPy calls look at.
+
+Compiled code takes any q. At a q that is not valid its results are finite, plausible and wrong.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..assembly import residual
+from ..newton import largest_entry
+
+
+class Validity(NamedTuple):
+    """`lengths` (quaternions,) of the quaternions in q, 1 where valid; `gaps` (loops,) the largest
+    residual of each loop in m or rad; `conditions` (clusters with loops,) of the partitions:
+    ‖K_d‖ ‖K_d⁻¹‖ in the Frobenius norm, or for a closed form one over its distance from a dead
+    point (the sine of the angle at which its bars meet); 1 for gears."""
+
+    lengths: np.ndarray
+    gaps: np.ndarray
+    conditions: np.ndarray
+
+
+def validity(model, q) -> Validity:
+    lengths, gaps, conditions = [], {}, []
+    for cluster in model.clusters:
+        joint, own = cluster.embedding, q[cluster.q]
+        lengths += quaternion_lengths(joint, own)
+        if not cluster.loops:
+            continue
+        positions = joint.positions(own)
+        gaps |= {loop.name: largest_entry(residual([loop], positions)) for loop in cluster.loops}
+        conditions.append(joint.condition(positions))
+    in_order = [gaps[loop.name] for loop in model.loops]
+    return Validity(_stacked(lengths), _stacked(in_order), _stacked(conditions))
+
+
+def quaternion_lengths(joint, q) -> list:
+    """The length of each quaternion in a cluster's part of q."""
+    lengths, start = [], 0
+    for body in joint.coordinates:
+        motion = body.joint.motion
+        start += motion.nq
+        if motion.nq != motion.nv:
+            lengths.append(np.sqrt(sum(q[start - k] * q[start - k] for k in range(1, 5))))
+    return lengths
+
+
+def _stacked(values: list):
+    return np.stack(values) if values else np.zeros(0)
