@@ -7,6 +7,7 @@ import pytest
 
 import grubler as gb
 from conftest import load
+from formats.shared_models import shared
 from grubler.checks import check
 from grubler.coordinates import analytic
 from modules.mechanisms import ankle, link, stewart
@@ -124,6 +125,57 @@ class TestDrives:
         assert drive([]).status == "none"
         assert drive(["b"], floating=True).unactuated[0] == "a:wx"
 
+    def driven_rod(self, motors=("arm",)) -> gb.ModelBuilder:
+        """A flying base with a rod that spins between an arm and a rocker, and two more hinges."""
+        b = gb.ModelBuilder("driven rod")
+        link(b, "base", "base", "free", "world")
+        link(b, "arm", "arm", "revolute", "base", axis=(0, 1, 0))
+        link(b, "rocker", "rocker", "revolute", "base", xyz=(0.5, 0.1, 0), axis=(0, 1, 0.3))
+        link(b, "rod", "ball", "spherical", "arm", xyz=(0.2, 0, 0))
+        b.add_loop("tip", "ball", "rod", "rocker", predecessor_xyz=(0.4, 0, 0),
+                   successor_xyz=(0.0, 0.0, 0.3))  # fmt: skip
+        for name in ("head", "tail"):
+            link(b, name, name, "revolute", "base", xyz=(-0.2, 0, 0.1))
+        for joint in motors:
+            b.add_actuator(f"{joint} motor", joint)
+        return b
+
+    def test_what_no_actuator_moves(self):
+        """The base's six and the rod's spin need no motor; the others are counted and named."""
+        report = check(self.driven_rod(), samples=3, given={"arm": 0.2})
+        drives = report.drives
+        assert len(report.idle) == 1 and len(drives.unactuated) == 9
+        assert drives.missing == ("head", "tail")
+        assert "no actuator moves 2 of the coordinates: head, tail" in report.warnings
+        lines = report.table().splitlines()
+        assert "  moved by none: head, tail" in lines
+        others = next(line for line in lines if "free bodies and idle links" in line)
+        assert "base:wx" in others and "head" not in others
+        assert check(self.driven_rod(("rocker", "head")), samples=1).drives.missing == ("tail",)
+        full = check(self.driven_rod(("arm", "head", "tail")), samples=1)
+        assert full.drives.missing == () and not any("no actuator" in w for w in full.warnings)
+
+    def test_long_lists_say_how_many_more(self):
+        b = gb.ModelBuilder("chain")
+        for i in range(9):
+            link(b, f"b{i}", f"j{i}", "revolute", f"b{i - 1}" if i else "world", xyz=(0.1, 0, 0))
+        b.add_actuator("motor", "j0")
+        (text,) = [w for w in check(b, samples=1).warnings if "no actuator" in w]
+        assert text == "no actuator moves 8 of the coordinates: j1, j2, j3, j4, j5 and 3 more"
+
+    @pytest.mark.parametrize("name", [
+        "cassie_mjcf/cassie.xml", "cassie_dairlib_urdf/cassie_full_model.urdf",
+    ])  # fmt: skip
+    def test_count_of_missing_ones(self, name):
+        """Freedoms less the rank of the actuators' map, idle freedoms and the base's six."""
+        model = shared(name)
+        report = check(model, samples=2)
+        J = gb.actuator_map(model, model.random_state(0)[0])
+        free = sum(6 for body in model.bodies if body.joint.kind == "free")
+        count = model.nv - np.linalg.matrix_rank(J) - free - len(report.idle)
+        assert len(report.drives.missing) == count
+        assert set(report.drives.missing) <= set(report.drives.unactuated)
+
     def test_reflected_inertia(self):
         """A rotor behind a gear on a link that turns about its axis: exact equals armature."""
         b = gb.ModelBuilder("gear")
@@ -143,6 +195,34 @@ class TestDrives:
         drives = check(ankle(), samples=10).drives
         assert all(d.least < d.exact <= d.most for d in drives.actuators)
         assert max(d.armature_error for d in drives.actuators) > 0.05  # rods are not rotors
+
+
+class TestLimits:
+    def test_within(self):
+        assert check(load("arm7"), samples=1).beyond_limits == ()
+
+    def test_a_loop_that_cannot_keep_them(self):
+        """The rocker is asked for angles that its rod does not reach."""
+        b = gb.ModelBuilder("asked too much")
+        for name, x, high in (("crank", 0.0, None), ("rocker", 0.5, 3.1)):
+            link(b, name, name, "revolute", "world", xyz=(x, 0, 0), axis=(0, 1, 0),
+                 lower=None if high is None else 3.0, upper=high)  # fmt: skip
+        link(b, "rod", "rod", "revolute", "crank", xyz=(0.1, 0, 0), axis=(0, 1, 0))
+        b.add_loop("pin", "revolute", "rod", "rocker", predecessor_xyz=(0.5, 0, 0),
+                   successor_xyz=(0.3, 0, 0), axis=(0, 1, 0))  # fmt: skip
+        model = b.build()
+        report = check(model, samples=2)
+        (found,) = report.beyond_limits
+        assert (found.joint, found.lower, found.upper) == ("rocker", 3.0, 3.1)
+        assert not found.lower <= found.position <= found.upper
+        assert any("has joint 'rocker' at" in text for text in report.warnings)
+        assert json.loads(report.to_json())["beyond_limits"][0]["joint"] == "rocker"
+
+    def test_a_reference_beyond(self):
+        b = gb.ModelBuilder("wish")
+        link(b, "arm", "arm", "revolute", "world", lower=-1.0, upper=1.0)
+        assert [x.joint for x in check(b, samples=1, given={"arm": 1.5}).beyond_limits] == ["arm"]
+        assert check(b, samples=1).beyond_limits == ()
 
 
 class TestBroken:

@@ -19,6 +19,7 @@ from .compiler import compile_function, iterate
 from .errors import ClosureError, InputError
 from .fingerprint import fingerprint
 from .limits import SLACK, clipped, excess, further_out
+from .linalg import solve_general
 from .model import Model
 from .newton import largest_entry, moved_by, newton_step
 from .parts import Body
@@ -29,7 +30,8 @@ FACTORS = (1, 1/2, 1/4, 1/8, -1/2, -1/4, -1/8, *(0.5 ** n for n in range(4, 12))
 MARGIN = 0.1  # share of a joint's range: the start keeps this far from its limits, if it can
 PIECES = 4
 LEAP = 1.0  # rad or m a piece: dependent joints that would move further are near a dead point
-STEPS = 30  # Newton steps a piece
+STEPS = 20  # Newton steps a piece
+CLOSED = 1e-14  # m or rad, by Newton steps; closed to TOLERANCE is good enough
 CONDITION = 1e4  # of K_d: beyond this the partition is too near to its singularity
 
 
@@ -130,9 +132,12 @@ def _random_cluster(cluster: Cluster, begin: dict, step: np.ndarray) -> dict:
 def _along(joint, positions, step):
     """A step of all joints of an implicit cluster from that of its independent ones (floats and
     symbols): along the tangent, which keeps to the branch, unless a dependent joint would leap."""
+    own = np.stack([step[c] for c in joint.independent])
+    K = joint.constraint(positions, None)[0][list(joint.kept)]
     with np.errstate(all="ignore"):
-        G, _, _ = joint.velocity_map(positions, None)
-        tangent = G @ np.stack([step[c] for c in joint.independent])
+        pulled = K[:, list(joint.independent)] @ own
+        follow = -solve_general(K[:, list(joint.dependent)], pulled, joint.order)
+        tangent = joint._scatter(follow, own)
         return np.where(largest_entry(tangent) < LEAP, tangent, step)
 
 
@@ -246,8 +251,7 @@ def _sample(model: Model, step):
             x = np.concatenate([*at, np.zeros(1)])
             x = iterate(lambda x, s, joint=joint: _piece(joint, x, s), x, own * (1 / PIECES),
                         count=PIECES)  # fmt: skip
-            closed, _ = newton_step(joint, x[:-1])  # one more, to rounding
-            positions, gap = joint.positions(closed), x[-1]
+            positions, gap = joint.positions(x[:-1]), x[-1]
             pivots.append(_pivots(joint, positions))
         else:
             moved = joint.split(own)
@@ -255,7 +259,7 @@ def _sample(model: Model, step):
             x = [b.joint.motion.integrate(x, moved[b.index]) for b, x in bodies]
             positions, gap = joint.positions(np.concatenate(x)), 0.0
             if joint.loops and not joint.always_closed:
-                gap = _gap(joint, positions)
+                gap = _gap(joint, positions, assembly.residual(joint.loops, positions))
         q += [positions[body.index] for body in joint.coordinates]
         gaps.append(gap)
         values += [positions[body.index][0] for c, body in watched if c == cluster.index]
@@ -266,16 +270,14 @@ def _piece(joint, x, step):
     """Positions of an implicit cluster, and the largest gap so far, a piece of the way further."""
     positions = joint.positions(x[:-1])
     moved = moved_by(joint, positions, joint.split(_along(joint, positions, step)))
-    closed, _, _ = iterate(
-        lambda x: newton_step(joint, x), moved, count=STEPS, tolerance=assembly.CLOSED
-    )
-    gap = np.maximum(x[-1], _gap(joint, joint.positions(closed)))
+    closed, left, _ = iterate(lambda x: newton_step(joint, x), moved, count=STEPS, tolerance=CLOSED)
+    gap = np.maximum(x[-1], _gap(joint, joint.positions(closed), left))
     return np.concatenate([closed, np.stack([gap])])
 
 
-def _gap(joint, positions):
+def _gap(joint, positions, phi):
     """The largest residual of a cluster's loops; infinite where one is closed the wrong way."""
-    gap = largest_entry(assembly.residual(joint.loops, positions))
+    gap = largest_entry(phi)
     for loop in joint.loops:
         gap = np.where(loop.facing(positions) > 0, gap, np.inf)
     return gap

@@ -7,6 +7,7 @@ import pytest
 
 import grubler as gb
 from conftest import load
+from formats.shared_models import shared
 from grubler.viewer.playback import Playback
 from grubler.viewer.posture import Posture, sliders
 
@@ -97,6 +98,51 @@ def test_out_of_reach_keeps_what_closed():
     assert np.array_equal(posture.q, stopped)
     assert posture.move("wiper_upper", 0.2).reached
     assert posture.value("wiper_upper") == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("name", ["cassie_mjcf/cassie.xml", "kangaroo_pal_mjcf/kangaroo.xml",
+                                  "robotiq_2f85_mjcf/2f85.xml"])  # fmt: skip
+def test_joints_that_follow_stop_at_their_limits(name):
+    model = shared(name)
+    stopped = 0
+    for slider in Posture(model).sliders.values():
+        if slider.free or not model.clusters[slider.cluster].loops:
+            continue
+        for end in (slider.lower, slider.upper):
+            posture = Posture(model)
+            reach = posture.move(slider.name, end)
+            for i, x in posture.positions.items():
+                low, high = model.bodies[i].joint.lower, model.bodies[i].joint.upper
+                if model.bodies[i].joint.nv == 1 and None not in (low, high) and low < high:
+                    assert low - 1e-8 <= x[0] <= high + 1e-8
+            if "limit" in reach.message:
+                stopped += 1
+                joint = reach.message.partition("joint '")[2].partition("'")[0]
+                at = posture.positions[model.body_of_joint(joint).index][0]
+                ends = model.joint(joint).lower, model.joint(joint).upper
+                assert min(abs(at - x) for x in ends) < 0.02  # it came as far as its limit
+    assert stopped >= 2
+
+
+def test_closed_forms_stop_at_limits_too():
+    b = gb.ModelBuilder("gear")
+    for joint, high in (("arm", 3.0), ("rotor", 5.0)):
+        b.add_body(joint, 1.0, inertia=(0.1, 0, 0, 0.1, 0, 0.1))
+        b.add_joint(joint, "revolute", "world", joint, lower=-3.0, upper=high)
+    b.add_coupling("gear", "rotor", {"arm": 10.0})
+    posture = Posture(b.build())
+    reach = posture.move("arm", 2.0)
+    assert not reach.reached and reach.value == pytest.approx(0.5, abs=1e-3)
+    assert reach.message.endswith("joint 'rotor' is at its upper limit 5")
+    assert posture.move("arm", -0.2).reached
+
+
+def test_one_sided_ranges():
+    b = gb.ModelBuilder("lift")
+    b.add_body("lift", 1.0, inertia=(1, 0, 0, 1, 0, 1))
+    b.add_joint("lift", "prismatic", "world", "lift", lower=0.2)
+    (slider,) = sliders(b.build(), length=1.5)
+    assert (slider.lower, slider.upper) == (0.2, 3.2)
 
 
 def test_out_of_reach_of_a_closed_form():

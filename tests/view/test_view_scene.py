@@ -194,3 +194,10 @@ def test_the_stage_follows_a_floating_base():
     away = q + np.array([5.0, -3.0, 2.0, *np.zeros(len(q) - 3)])
     assert np.allclose(scene.room(away).centre - scene.room(q).centre, (5, -3, 2))
     assert scene.room(away).size == pytest.approx(scene.outline.size)
+
+
+def test_joints_beyond_their_limits_stand_out():
+    values = {"inside": np.zeros(1), "outside": np.ones(1)}
+    rows = panel.joint_table(values, beyond={"outside"}).split("<tr>")[1:]
+    colour = palette.css(palette.OPEN)
+    assert [colour in row for row in rows] == [False, True]

@@ -20,8 +20,10 @@ from .conditioning import Partition, partitions
 from .drives import Drive, Drives, drives
 from .idle import Idle, idle_freedoms
 from .mobility import LoopRows, Mobility, loop_rows, mobility
+from .ranges import BeyondLimits, beyond_limits
 from .report import Closure, Report
 
+LISTED = 6  # names in a warning
 HEAVY = 1e12  # a mass matrix with a larger condition is as good as singular
 
 
@@ -51,19 +53,20 @@ def check(
 
 
 def _report(model: Model, samples: int, seed: int, given) -> Report:
-    configurations = [model.neutral()]
-    configurations += [model.random_state(seed + i)[0] for i in range(samples)]
+    configurations = [model.neutral(), *model.random_states(samples, seed)[0]]
     positions = [model.unpack(q) for q in configurations]
     loops = loop_rows(model, positions[: 1 + min(samples, 4)])
     closure = _closure(model, given, configurations)
     parts = tuple(partitions(model, positions))
     errors = _errors(model, configurations, closure)
-    driven = drives(model, configurations) if not errors else None
-    idle = tuple(idle_freedoms(model, positions[1] if samples else positions[0]))
+    found = idle_freedoms(model, positions[1] if samples else positions[0])
+    driven = drives(model, configurations, found) if not errors else None
+    idle = tuple(freedom for freedom, *_ in found)
+    beyond = tuple(beyond_limits(model, positions[0]))
     return Report(
         model.name,
         errors=tuple(errors),
-        warnings=tuple(_warnings(model, loops, idle, closure, parts, driven)),
+        warnings=tuple(_warnings(loops, idle, closure, parts, driven, beyond)),
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
         joints=dict(Counter(joint.kind for joint in model.joints)),
@@ -75,6 +78,7 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         closure=closure,
         partitions=parts,
         drives=driven,
+        beyond_limits=beyond,
     )
 
 
@@ -123,8 +127,13 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
     return errors
 
 
-def _warnings(model, loops, idle, closure, parts, driven) -> list[str]:
-    out = []
+def _warnings(loops, idle, closure, parts, driven, beyond) -> list[str]:
+    out = [
+        f"the neutral configuration has joint '{x.joint}' at {x.position:.4g}, beyond its limits "
+        f"{x.lower:.4g} .. {x.upper:.4g}: no closed configuration within all limits was found, or "
+        "the reference asks for it"
+        for x in beyond
+    ]
     if idle:
         named = ", ".join(" + ".join(i.bodies) for i in idle)
         out.append(f"{len(idle)} idle freedoms, links that spin or slide and move nothing: {named}")
@@ -142,19 +151,20 @@ def _warnings(model, loops, idle, closure, parts, driven) -> list[str]:
     redundant = sum(loop.redundant for loop in loops if not loop.planar)
     if redundant:
         out.append(f"{redundant} rows of loops that are not planar are redundant: see the table")
-    if driven is not None and driven.count and driven.unactuated:
-        free = [body.name for body in model.bodies if body.joint.kind == "free"]
-        held = len(driven.unactuated) - 6 * len(free) - len(idle)
-        if held > 0:
-            out.append(f"no actuator moves {held} of the coordinates: {_some(driven.unactuated)}")
+    if driven is not None and driven.missing:
+        count = len(driven.missing)
+        out.append(f"no actuator moves {count} of the coordinates: {_listed(driven.missing)}")
     return out
 
 
-def _some(names) -> str:
-    """The last few names, the first of which is often a floating base's."""
-    return ", ".join(names[-3:])
+def _listed(names) -> str:
+    """Names in a row; of many the first, and how many more."""
+    if len(names) <= LISTED:
+        return ", ".join(names)
+    return f"{', '.join(names[: LISTED - 1])} and {len(names) - LISTED + 1} more"
 
 
 __all__ = [
-    "Closure", "Drive", "Drives", "Idle", "LoopRows", "Mobility", "Partition", "Report", "check",
+    "BeyondLimits", "Closure", "Drive", "Drives", "Idle", "LoopRows", "Mobility", "Partition",
+    "Report", "check",
 ]  # fmt: skip

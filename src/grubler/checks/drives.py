@@ -12,6 +12,7 @@ from ..algorithms.c_crba import c_crba
 from ..derived import independent_tree
 from ..errors import ModelError
 from ..model import Model
+from ..partition import pivots, rank
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,23 @@ class Drive:
 @dataclass(frozen=True)
 class Drives:
     """`status` is "none", "fully", "under" or "over" actuated, or "both" under and over;
-    `unactuated` names the coordinates that no actuator moves."""
+    `unactuated` names the coordinates that no actuator moves, `missing` those of them that are
+    neither a free body's nor moved by an idle freedom."""
 
     status: str
     count: int
     independent: int
     mobility: int
     unactuated: tuple[str, ...]
+    missing: tuple[str, ...]
     actuators: tuple[Drive, ...] = field(default=())
 
 
-def drives(model: Model, configurations: Sequence[np.ndarray]) -> Drives:
-    """All actuators; the first configuration is the reference."""
+def drives(model: Model, configurations: Sequence[np.ndarray], idle: Sequence = ()) -> Drives:
+    """All actuators; the first configuration is the reference. `idle` are the idle freedoms at the
+    second one (`idle_freedoms`), or at the first if it is alone."""
     if not model.actuators:
-        return Drives("none", 0, 0, model.nv, model.v_names)
+        return Drives("none", 0, 0, model.nv, model.v_names, ())
     independent = sum(len(block.full) for block in actuator_blocks(model))
     under, over = independent < model.nv, len(model.actuators) > independent
     status = {(0, 0): "fully", (1, 0): "under", (0, 1): "over", (1, 1): "both"}[under, over]
@@ -76,8 +80,32 @@ def drives(model: Model, configurations: Sequence[np.ndarray]) -> Drives:
             )
         )  # fmt: skip
     return Drives(
-        status, len(model.actuators), independent, model.nv, tuple(unactuated(model)), tuple(out)
-    )
+        status, len(model.actuators), independent, model.nv, tuple(unactuated(model)),
+        tuple(_missing(model, configurations[min(1, len(configurations) - 1)], idle)), tuple(out),
+    )  # fmt: skip
+
+
+def _missing(model: Model, q: np.ndarray, idle: Sequence) -> list[str]:
+    """Unactuated coordinates without those of free bodies, which external forces move, and without
+    one for each idle freedom, whose motion says which it may be."""
+    J = actuator_map(model, q)
+    J = J / max(np.abs(J).max(), 1e-300)
+    driven = {block.cluster: block for block in actuator_blocks(model)}
+    names = []
+    for cluster in model.clusters:
+        if not cluster.loops and any(b.joint.kind == "free" for b in cluster.embedding.bodies):
+            continue
+        block = driven.get(cluster.index)
+        rows = [J[i, cluster.v] for i in block.actuators] if block else []
+        spins = [z / np.linalg.norm(z) for _, index, z in idle if index == cluster.index]
+        own = list(block.full) if block else []
+        left = [i for i in range(cluster.nv) if i not in own]
+        if spins:
+            A = np.stack([*rows, *spins])
+            moved = pivots(A, rank(A), [own, left], prefer_last=False)
+            left = [i for i in left if i not in moved]
+        names += [model.v_names[cluster.v.start + i] for i in left]
+    return names
 
 
 def _dependent_joints(model: Model) -> set[int]:

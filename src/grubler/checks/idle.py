@@ -31,25 +31,26 @@ class Idle:
     loop: str
 
 
-def idle_freedoms(model: Model, positions: dict) -> list[Idle]:
-    """The idle degrees of freedom at assembled positions that are not singular."""
+def idle_freedoms(model: Model, positions: dict) -> list[tuple[Idle, int, np.ndarray]]:
+    """The idle degrees of freedom at assembled positions that are not singular, each with its
+    cluster and its motion: that cluster's independent velocities."""
     return [
-        idle
+        (idle, cluster.index, motion)
         for cluster in model.clusters
         if cluster.nv and any(isinstance(loop, LoopJoint) for loop in cluster.loops)
-        for idle in _of_cluster(model, cluster, positions)
+        for idle, motion in _of_cluster(model, cluster, positions)
     ]
 
 
-def _of_cluster(model: Model, cluster: Cluster, positions: dict) -> list[Idle]:
+def _of_cluster(model: Model, cluster: Cluster, positions: dict) -> list[tuple[Idle, np.ndarray]]:
     twists = _twists(model, cluster, positions)
     carriers = {
         body.parent for body in model.bodies if body.index not in cluster.bodies
     } - {WORLD}  # fmt: skip
-    found: list[tuple[frozenset, Idle]] = []
+    found: list[tuple[frozenset, Idle, np.ndarray]] = []
     for loop, chain in _chains(cluster):
         names = frozenset(chain)
-        if names & carriers or any(known <= names for known, _ in found):
+        if names & carriers or any(known <= names for known, *_ in found):
             continue
         others = [twists[i] for i in cluster.bodies if i not in names]
         motions = _null_space(np.concatenate(others)) if others else np.eye(cluster.nv)
@@ -61,8 +62,8 @@ def _of_cluster(model: Model, cluster: Cluster, positions: dict) -> list[Idle]:
                 continue
             spins = np.linalg.norm(moved[0][:3]) > ZERO * size
             bodies = tuple(model.bodies[i].name for i in sorted(chain))
-            found.append((names, Idle(bodies, "spins" if spins else "slides", loop.name)))
-    return [idle for _, idle in found]
+            found.append((names, Idle(bodies, "spins" if spins else "slides", loop.name), z))
+    return [(idle, z) for _, idle, z in found]
 
 
 def _chains(cluster: Cluster) -> Iterator[tuple[LoopJoint, tuple[int, ...]]]:

@@ -11,6 +11,7 @@ from .conditioning import Partition
 from .drives import Drives
 from .idle import Idle
 from .mobility import LoopRows, Mobility
+from .ranges import BeyondLimits
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Report:
     closure: Closure | None = None
     partitions: tuple[Partition, ...] = ()
     drives: Drives | None = None
+    beyond_limits: tuple[BeyondLimits, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -143,8 +145,10 @@ class Report:
         }  # fmt: skip
         lines = [f"{words[d.status]}: {d.count} actuators ({d.independent} independent) for "
                  f"mobility {d.mobility}"]  # fmt: skip
-        if d.unactuated and d.count:
-            lines.append(f"  moved by none: {_shorten(', '.join(d.unactuated), 80)}")
+        if d.missing:
+            lines.append(f"  moved by none: {_shorten(', '.join(d.missing), 80)}")
+        if d.count and (others := [n for n in d.unactuated if n not in d.missing]):
+            lines.append(f"  free bodies and idle links: {_shorten(', '.join(others), 80)}")
         rows = [
             (x.name, x.joint + (" (dependent)" if x.dependent else ""), f"{x.exact:.4g}",
              f"{x.least:.4g} .. {x.most:.4g}", "-" if x.armature is None else f"{x.armature:.4g}",

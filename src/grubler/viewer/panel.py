@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -50,14 +50,17 @@ def status(snapshot: Snapshot, message: str = "") -> str:
     return _block(text)
 
 
-def joint_table(values: Mapping[str, np.ndarray]) -> str:
-    """Joint names and positions, in rad and m."""
+def joint_table(values: Mapping[str, np.ndarray], beyond: Collection[str] = ()) -> str:
+    """Joint names and positions, in rad and m; those `beyond` their limits in the colour of open
+    loops."""
     if not values:
         return _block(f"<span style='{GREY}'>none</span>")
+    alarm = f";color:{palette.css(palette.OPEN)}"
     rows = "".join(
         f"<tr><td style='padding-right:1em'>{escape(name)}</td>"
         f"<td data-joint='{escape(name, quote=True)}' style='text-align:right;"
-        f"font-variant-numeric:tabular-nums'>{_numbers(value)}</td></tr>"
+        f"font-variant-numeric:tabular-nums{alarm if name in beyond else ''}'>"
+        f"{_numbers(value)}</td></tr>"
         for name, value in values.items()
     )
     return _block(f"<table style='width:100%'>{rows}</table>")

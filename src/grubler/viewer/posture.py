@@ -10,6 +10,7 @@ import numpy as np
 from .. import assembly
 from ..clusters import Cluster
 from ..errors import ClosureError, InputError, unknown
+from ..limits import further_out
 from ..model import Model, as_vector
 
 PIECE = 0.15  # rad or m: the longest move that is closed at once, to stay on the branch
@@ -51,7 +52,7 @@ class Reach:
 def sliders(model: Model, length: float = 1.0) -> list[Slider]:
     """A slider for each independent coordinate, in the order of `model.v_names`.
 
-    Ranges are the joint's limits where it has both, otherwise half a turn or `length` metres each
+    Ranges are the joint's limits where it has any, otherwise half a turn or `length` metres each
     way; they always contain the reference.
     """
     found = []
@@ -74,10 +75,11 @@ def _slider(model, cluster: Cluster, body, column: int, place: int, length: floa
     metres = joint.kind == "prismatic" or label in ("x", "y", "distance", "vx", "vy", "vz")
     reach = length if metres else np.pi
     absolute = joint.nq == joint.nv
-    lower, upper = -reach, reach
-    limits = (joint.lower, joint.upper)
-    if joint.nv == 1 and None not in limits and np.isfinite(limits).all() and limits[0] < limits[1]:
-        lower, upper = map(float, limits)
+    lower, upper = joint.limits
+    if not np.isfinite([lower, upper]).any():
+        lower, upper = -reach, reach
+    lower = lower if np.isfinite(lower) else upper - 2 * reach
+    upper = upper if np.isfinite(upper) else lower + 2 * reach
     start = float(model.reference[body.index][place]) if absolute else 0.0
     return Slider(
         joint.names(joint.motion.labels)[place], cluster.index, body.index, column, place,
@@ -90,8 +92,8 @@ class Posture:
     """A closed configuration that sliders move.
 
     Only the cluster of the slider that moves is closed again: a few damped Newton steps, in pieces
-    short enough to stay on the branch. Where a loop cannot follow, the posture stays at the last
-    configuration that closed.
+    short enough to stay on the branch. Where a loop cannot follow, or a joint that follows comes to
+    its limit, the posture stays at the last configuration before that.
     """
 
     def __init__(self, model: Model, q=None, length: float = 1.0):
@@ -194,6 +196,7 @@ def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> 
         with np.errstate(invalid="ignore"):
             moved = joint.positions(np.concatenate([moved[b.index] for b in joint.coordinates]))
         assembly.check_closed(cluster.loops, moved)
+        _check_limits(joint, column, local, moved)
         return moved
     moved = assembly.close(
         joint.bodies, cluster.loops, moved, joint.independent, restarts=0, limits=False
@@ -205,7 +208,17 @@ def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> 
     if leap > LEAP + 10 * abs(step):
         names = ", ".join(f"'{loop.name}'" for loop in cluster.loops)
         raise ClosureError(f"loop {names} would leap to another branch")
+    _check_limits(joint, column, local, moved)
     return moved
+
+
+def _check_limits(joint, column: int, before: Mapping, after: Mapping) -> None:
+    """Refuse to take joints that follow beyond their limits; sliders have ends of their own."""
+    bodies = [body for body in joint.bodies if joint.columns[body.index].start != column]
+    for body in further_out(bodies, before, after):
+        low, high = body.joint.limits
+        side, limit = ("upper", high) if after[body.index][0] > high else ("lower", low)
+        raise ClosureError(f"joint '{body.joint.name}' is at its {side} limit {limit:.4g}")
 
 
 def _direction(joint, local: Mapping, column: int) -> np.ndarray:

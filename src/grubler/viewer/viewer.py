@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 from ..errors import InputError
+from ..limits import excess
 from ..model import Model, as_vector
 from ..sim import Trajectory
 from . import panel
@@ -182,7 +183,9 @@ class Viewer:
         held = self._hold is not None and self._hold.value
         self._drawing.show(snapshot, self._base(snapshot) - self._home if held else None)
         self._status.content = panel.status(snapshot, self.message)
-        self._table.content = panel.joint_table(self._table_values())
+        positions = self.model.unpack(self._q)
+        beyond = {self.model.bodies[i].joint.name for i in excess(self.model.bodies, positions)}
+        self._table.content = panel.joint_table(self._table_values(), beyond)
 
     def _table_values(self) -> dict:
         if self.trajectory is None:
