@@ -178,6 +178,8 @@ def test_refused():
         checked(np.zeros(3), np.zeros(1))
     with pytest.raises(gb.InputError, match="shape"):
         checked(np.zeros(2))
+    with pytest.raises(gb.InputError, match=r"give its \.unchecked"):
+        gb.export(checked, "out")
     assert repr(checked).startswith("<compiled, checked mass_matrix")
 
 

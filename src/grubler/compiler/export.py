@@ -39,6 +39,11 @@ def export(
     `grubler_bundle.py`, that runs where NumPy and an NVIDIA driver are, without this package;
     with several `candidates` (None: all) it can `tune` itself there.
     """
+    if not isinstance(compiled, (CompiledFunction, GpuFunction)):
+        raise InputError(
+            f"export needs what compile returned, not {type(compiled).__name__}: of a function "
+            "compiled with checked=True give its .unchecked"
+        )
     name = compiled.name if name is None else name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InputError(f"'{name}' is not a name for a C function: pass name=, letters and digits")
