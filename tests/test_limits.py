@@ -174,6 +174,14 @@ class TestWithinLimits:
         q, _ = model.random_states(100, 0)
         assert all(beyond(model, x) == {} for x in q)
 
+    def test_keyframes_are_kept_and_zero_is_not(self):
+        pytest.importorskip("mujoco")
+        text = """<mujoco><worldbody><body><joint name="knee" type="hinge" range="30 60"/>
+            <geom size="0.1"/></body></worldbody>%s</mujoco>"""
+        assert gb.load(text % "").neutral() == pytest.approx([np.pi / 6])
+        key = '<keyframe><key qpos="0.2"/></keyframe>'
+        assert gb.load(text % key).neutral() == pytest.approx([0.2])
+
     def test_guesses_beyond_limits_are_wishes(self):
         model = slider_crank(crank=(-0.5, 0.5)).build()
         assert model.assemble({"crank": 0.8}, fixed=["crank"])[0] == 0.8

@@ -136,7 +136,7 @@ class Model:
         return positions
 
     def neutral(self) -> np.ndarray:
-        """An assembled configuration: zero where the loops allow it."""
+        """An assembled configuration: zero where loops and limits allow it."""
         return self.pack(self.reference)
 
     def assemble(
