@@ -50,10 +50,13 @@ class TestConversions:
                 assert "stands on another branch" in str(error)
                 refused += 1
                 own = gb.analytic(gb.with_reference(model, q))  # as the error advises
-            assert same_motion(model, own, q, v, tau) < 1e-10
             y = gb.convert_configuration(model, own, q)
+            # Near a dead point, bars that meet at an angle s, positions have rounding over s and
+            # accelerations over s³.
+            limit = 1e-10 * max(1.0, gb.validity(own, y).conditions.max() / 30) ** 3
+            assert same_motion(model, own, q, v, tau) < limit
             w, force = gb.convert_velocity(model, own, q, v), gb.convert_force(model, own, q, tau)
-            assert same_motion(own, numeric, y, w, force) < 1e-10
+            assert same_motion(own, numeric, y, w, force) < limit
         assert refused <= STATES // 4
 
     def test_legs_that_pass_their_joint(self):
