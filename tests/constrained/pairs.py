@@ -52,11 +52,12 @@ def free(*names: str, gravity=GRAVITY) -> gb.Model:
     return b.build()
 
 
-def tree(joint: str, gravity=GRAVITY) -> gb.Model:
-    """Body a on a free joint, body b on `joint` between the ports; welded, b is a part of a."""
+def tree(joint: str, gravity=GRAVITY, root: str = "free") -> gb.Model:
+    """Body a on a free joint (or on the world), body b on `joint` between the ports; welded, b is a
+    part of a."""
     b = gb.ModelBuilder(f"tree_{joint}", gravity=gravity)
     add_body(b, "a")
-    b.add_joint("a_float", "free", "world", "a")
+    b.add_joint("a_float", root, "world", "a")
     add_port(b, "a")
     xyz, rpy = PORTS["a"]
     R, p = port_pose("b")
@@ -90,10 +91,10 @@ class Body(NamedTuple):
     a: np.ndarray
 
 
-def of_tree(model: gb.Model, q, v, a) -> dict[str, Body]:
-    """Bodies a and b of a tree as free bodies, by the kinematics of their frames."""
+def of_tree(model: gb.Model, q, v, a, names: str = "ab") -> dict[str, Body]:
+    """Bodies of a tree as free bodies, by the kinematics of their frames."""
     out = {}
-    for name in "ab":
+    for name in names:
         R, p = gb.frame_pose(model, q, name)
         J, bias = gb.frame_jacobian(model, q, name), gb.frame_acceleration_bias(model, q, v, name)
         out[name] = Body(np.concatenate([p, matrix_quaternion(R)]), J @ v, J @ a + bias)
