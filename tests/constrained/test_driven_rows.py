@@ -179,19 +179,18 @@ def test_rows_with_the_world(joint):
     model, rng = free("b"), np.random.default_rng(7)
     R_a, p_a = port_pose("a")
     target = p_a if rows == "point" else (R_a, p_a)
+    held = (Constraint("b_port", rows, target=target, period=0.3),)
+    code = gb.compile(constrained_forward_dynamics, model, constraints=held)
     for seed in range(3):
         q, v = fixed.random_state(seed)[0], rng.uniform(-FAST, FAST, fixed.nv)
         a = gb.forward_dynamics(fixed, q, v, 0 * v)
         body = of_tree(fixed, q, v, a, names="b")["b"]
-        for constraint in (
-            Constraint("b_port", rows, target=target),
-            Constraint("b_port", rows, target=target, period=0.3),
-        ):
-            for method in METHODS:
-                found = constrained_forward_dynamics(
-                    model, body.q, body.v, np.zeros(6), [constraint], method=method
-                )
-                assert relative(found.a, body.a) < 1e-10, method
+        for method in METHODS:
+            found = constrained_forward_dynamics(
+                model, body.q, body.v, np.zeros(6), held, method=method
+            )
+            assert relative(found.a, body.a) < 1e-10, method
+        assert relative(code(body.q, body.v, np.zeros(6))[0], body.a) < 1e-10
         a = rng.uniform(-30, 30, fixed.nv)
         body = of_tree(fixed, q, v, a, names="b")["b"]
         weld = Constraint("b_port", target=(R_a, p_a), driven=True)
@@ -200,6 +199,30 @@ def test_rows_with_the_world(joint):
         )
         assert relative(found.a, body.a) < 1e-10
         assert relative(found.multipliers, wrench_on(body, "b")) < 1e-10
+
+
+def test_each_driven_place_has_its_motion():
+    """A body on a driven place in the world carries another on a driven place, and rows at rest."""
+    full, model = tree("universal"), free("a", "b")
+    places = [coordinates(full, name) for name in ("a_float", "joint")]
+    soft = Constraint("a_port", "point", softness=1e9)
+    rows = (
+        soft,
+        Constraint("a", target=AT_PORT, driven=True),
+        Constraint("b_port", to="a_port", target=AT_PORT, driven=True),
+    )
+    code = gb.compile(
+        constrained_forward_dynamics, model, constraints=rows,
+        inputs=["q", "v", "tau", "motion"], shapes={"motion": (6, 6)},
+    )  # fmt: skip
+    for seed in range(3):
+        q, v, a, bodies = driven_state(full, np.arange(full.nv), seed)
+        motion = np.stack([place_motion(joint, q[i], v[j], a[j]) for i, j, joint in places])
+        q, v, a = joined(bodies)
+        found = constrained_forward_dynamics(model, q, v, 0 * v, rows, motion=motion)
+        assert relative(found.a, a) < 1e-10
+        assert relative(found.multipliers[-6:], wrench_on(bodies["b"], "b")) < 1e-10
+        assert relative(code(q, v, 0 * v, motion.reshape(6, 6))[0], a) < 1e-10
 
 
 def test_motions_are_checked():

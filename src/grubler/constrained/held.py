@@ -26,11 +26,13 @@ UNIVERSAL = np.eye(6)[[2, 3, 4, 5]]
 class Group(NamedTuple):
     """The motions that rows leave free: rotations about `axis`, through `centre`, and translations.
 
-    Both are in the frame's axes. `axis` is None if no rotation is free, or if all are (`ball`).
+    Both are in the frame's axes. `axis` is None if no rotation is free, or if all are (`ball`);
+    `slides` is True if translations are free.
     """
 
     axis: np.ndarray | None
     ball: bool
+    slides: bool
     centre: np.ndarray
 
 
@@ -67,8 +69,9 @@ class HeldRows:
             return None
         _, sizes, turns = np.linalg.svd(free[:, :3]) if len(free) else (0, np.zeros(0), np.eye(3))
         turns = turns[: int(np.sum(sizes > CLOSED))]
+        slides = len(free) > len(turns)
         if len(turns) == 0:
-            return Group(None, False, np.zeros(3))
+            return Group(None, False, slides, np.zeros(3))
         # a rotation w about the centre moves the frame's origin with -w x c
         levers = np.concatenate([self.K[:, 3:] @ skew(w) for w in turns])
         angular = np.concatenate([self.K[:, :3] @ w for w in turns])
@@ -76,7 +79,7 @@ class HeldRows:
         if np.abs(levers @ centre - angular).max() > due * (1 + np.abs(centre).max()):
             return None
         axis = _clean(turns[0]) if len(turns) == 1 else None
-        return Group(axis, len(turns) == 3, _clean(centre))
+        return Group(axis, len(turns) == 3, slides, _clean(centre))
 
     def matrix(self, X: Transform | None):
         """K (m, 6) at the pose X, from the place into the frame."""
@@ -93,18 +96,20 @@ class HeldRows:
     def error(self, X: Transform):
         """How far the frame at the pose X is off its place, one number a row, in rad and m.
 
-        Zero where the rows are met; to first order its rate is K V.
+        Zero where the rows are met; there its rate is K V.
         """
         if self.universal:
             return np.concatenate([np.stack([-((X.E @ X_AXIS) @ Y_AXIS)]), X.E @ X.r])
-        axis, ball, centre = self.group
+        axis, ball, slides, centre = self.group
         turn = np.zeros(3)
         if axis is not None:
             turn = cross(X.E @ axis, axis)
         elif not ball:
             turn = sine_vector(X.E.T)
-        shift = X.E @ (X.r - centre) + centre
-        return self.K @ np.concatenate([turn, shift - cross(turn, centre)])
+        shift = X.E @ (X.r - centre)
+        # in axes that turn with w, the shift has the rate -w x shift besides that of the point
+        arm = shift if slides else -centre
+        return self.K @ np.concatenate([turn, shift + centre + cross(turn, arm)])
 
 
 def sine_vector(R):
