@@ -180,6 +180,11 @@ def test_rows_with_the_world(joint):
     R_a, p_a = port_pose("a")
     target = p_a if rows == "point" else (R_a, p_a)
     held = (Constraint("b_port", rows, target=target, period=0.3),)
+
+    def closed(rows):
+        closure = Closure("c", ("secondary", "b_port"), None, rows, (R_a, p_a))
+        return ClosedChain({}, model, [closure], compiled=False)
+
     code = gb.compile(constrained_forward_dynamics, model, constraints=held)
     for seed in range(3):
         q, v = fixed.random_state(seed)[0], rng.uniform(-FAST, FAST, fixed.nv)
@@ -191,6 +196,8 @@ def test_rows_with_the_world(joint):
             )
             assert relative(found.a, body.a) < 1e-10, method
         assert relative(code(body.q, body.v, np.zeros(6))[0], body.a) < 1e-10
+        found = closed(rows).forward_dynamics({"secondary": (body.q, body.v, None)})
+        assert relative(found.a["secondary"], body.a) < 1e-10
         a = rng.uniform(-30, 30, fixed.nv)
         body = of_tree(fixed, q, v, a, names="b")["b"]
         weld = Constraint("b_port", target=(R_a, p_a), driven=True)
@@ -199,6 +206,12 @@ def test_rows_with_the_world(joint):
         )
         assert relative(found.a, body.a) < 1e-10
         assert relative(found.multipliers, wrench_on(body, "b")) < 1e-10
+        state, given = {"secondary": (body.q, body.v, None)}, {"c": place_motion(motion, q, v, a)}
+        found = closed("weld").forward_dynamics(state, motions=given)
+        assert relative(found.a["secondary"], body.a) < 1e-10
+        assert relative(found.forces["c"], wrench_on(body, "b")) < 1e-10
+        kept = closed("weld").impulse({"secondary": (body.q, 0 * body.v, None)}, motions=given)
+        assert relative(kept["secondary"], body.v) < 1e-10
 
 
 def test_each_driven_place_has_its_motion():
