@@ -171,7 +171,7 @@ def test_one_coordinate_of_a_cylinder_is_driven(driven):
         assert relative(found.a, a) < 1e-10
 
 
-@pytest.mark.parametrize("joint", MOVING)
+@pytest.mark.parametrize("joint", [*MOVING, "ball of spatial rows"])
 def test_rows_with_the_world(joint):
     """A body on a joint with the world, left free and driven, is one on rows with the world."""
     rows, fixed = JOINTS[joint][1], tree(joint, root="fixed")

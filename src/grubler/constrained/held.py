@@ -19,7 +19,7 @@ from ..spatial import ROUNDING, Transform, cross, cross_motion, skew
 
 CLOSED = 1e-9  # relative residual below which the free motions of rows count as a group
 
-X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
+X_AXIS, Y_AXIS = np.eye(3)[:2]
 UNIVERSAL = np.eye(6)[[2, 3, 4, 5]]
 
 
@@ -63,11 +63,13 @@ class HeldRows:
         """The free motions, None if they are no group, or a helical one."""
         _, sizes, V = np.linalg.svd(self.K)
         free = V[int(np.sum(sizes > CLOSED * sizes[0])) :]
+        if len(free) == 0:
+            return Group(None, False, False, np.zeros(3))
         due = CLOSED * np.abs(self.K).max()
         brackets = [cross_motion(a, b) for a in free for b in free]
         if any(np.abs(self.K @ bracket).max() > due for bracket in brackets):
             return None
-        _, sizes, turns = np.linalg.svd(free[:, :3]) if len(free) else (0, np.zeros(0), np.eye(3))
+        _, sizes, turns = np.linalg.svd(free[:, :3])
         turns = turns[: int(np.sum(sizes > CLOSED))]
         slides = len(free) > len(turns)
         if len(turns) == 0:

@@ -288,8 +288,8 @@ def into_frame(poses: Poses, c: Checked) -> Transform:
 
 
 def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Transform | None]:
-    """X into the frame from the place where it is held now, and from where that place rests; None
-    where rows with the world ask for neither."""
+    """(X from the place where the frame is held into the frame, the same from where a driven place
+    rests). Both are None for rows with the world that use no pose."""
     if c.to is None and not (c.held or c.driven or c.rows.universal):
         return None, None
     place = c.place if c.to is None else c.to.placement
@@ -319,7 +319,8 @@ def _bias(model, states, moving, poses: Poses, c: Checked, K, X, rest, motion):
 
 
 def _coasting(model, states, moving, body: int, X: Transform) -> PointMotion:
-    """The motion of a body at a = 0, with -gravity, seen at the end of X."""
+    """The motion at a = 0, with -gravity, of a body's point at the origin of the frame that X leads
+    to, in that frame's axes."""
     k, place = locate(model, body)
     v = X.motion(states[k].split(states[k].v)[place])
     seen = moving[body]
