@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from .errors import PartitionError
-from .linalg import solve_general
+from .linalg import eliminated, solve_general
 from .loops import Loop
 from .loops.base import ExplicitLoop
 from .parts import Body
@@ -212,6 +212,15 @@ class ImplicitJoint(Embedding):
         _, k = self.constraint(positions, velocities)
         g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
         return G, velocities, self.split(g)
+
+    def pivots(self, positions):
+        """The pivots of the elimination of K_d in its order, and their inverses: some pivot is
+        small near a singularity of the partition."""
+        K, _ = self.constraint(positions, None)
+        K = K[list(self.kept)]
+        Kd, Ki = K[:, list(self.dependent)], K[:, list(self.independent)]
+        _, pivots, inverses = eliminated(Kd, Ki, self.order)
+        return pivots, inverses
 
     def _scatter(self, dependent, independent):
         """Rows of dependent and independent columns in the cluster's own order."""

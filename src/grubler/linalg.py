@@ -77,6 +77,11 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
     The caller orders rows and columns once, at a configuration where the matrix is well
     conditioned, so that the diagonal pivots are large there (`pivot_order`).
     """
+    return eliminated(A, B, order)[0]
+
+
+def eliminated(A, B, order: tuple[int, ...] | None = None):
+    """A⁻¹ B as by `solve_general`, the pivots in the order of elimination, and their inverses."""
     n = A.shape[0]
     rows = range(n) if order is None else order
     a = [[A[i, j] for j in range(n)] for i in rows]
@@ -93,7 +98,61 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
         for j in range(k + 1, n):
             x[k] = x[k] - a[k][j] * x[j]
         x[k] = x[k] * inverse[k]
-    return np.stack(x)
+    return np.stack(x), [a[k][k] for k in range(n)], inverse
+
+
+class RowSpace:
+    """The LQ factors of K (m, n), m <= n, by Householder reflections: K = [L 0] Q'.
+
+    No pivots: the orthonormal bases of the row space and of the null space are accurate wherever K
+    has full row rank, in straight-line code.
+    """
+
+    def __init__(self, K):
+        m, self.n = K.shape
+        rows = [[K[i, j] for j in range(self.n)] for i in range(m)]
+        self.L, self._reflections = [], []
+        for k in range(m):
+            x = rows[k][k:]
+            norm = np.sqrt(sum((y * y for y in x[1:]), x[0] * x[0]))
+            sign = np.where(x[0] >= 0.0, 1.0, -1.0)
+            h = [x[0] + sign * norm, *x[1:]]
+            reflection = (k, h, 1.0 / (norm * (norm + sign * x[0])))
+            for i in range(k + 1, m):
+                rows[i] = _reflect(reflection, rows[i])
+            self.L.append([*rows[k][:k], -sign * norm])
+            self._reflections.append(reflection)
+
+    def distances(self):
+        """Of each row the squared distance to the span of the rows before it, (m,): one is 0 where
+        K loses rank."""
+        return np.stack([row[-1] * row[-1] for row in self.L])
+
+    def null_space(self):
+        """An orthonormal basis N (n, n - m) of the null space: K N = 0."""
+        m = len(self.L)
+        columns = [self._back([0.0] * j + [1.0] + [0.0] * (self.n - j - 1))
+                   for j in range(m, self.n)]  # fmt: skip
+        return np.stack([np.stack([c[i] for c in columns]) for i in range(self.n)])
+
+    def least_norm(self, b):
+        """The shortest x with K x = b."""
+        y = []
+        for k, row in enumerate(self.L):
+            y.append((b[k] - sum(row[j] * y[j] for j in range(k))) / row[k])
+        return np.stack(self._back([*y, *[0.0] * (self.n - len(y))]))
+
+    def _back(self, x: list) -> list:
+        for reflection in reversed(self._reflections):
+            x = _reflect(reflection, x)
+        return x
+
+
+def _reflect(reflection, x: list) -> list:
+    """x - β h (h'x) for h that begins at element k."""
+    k, h, beta = reflection
+    along = beta * sum(a * b for a, b in zip(h, x[k:]))
+    return [*x[:k], *(b - along * a for a, b in zip(h, x[k:]))]
 
 
 TIE = 1.0 - 1e-9  # of the largest: symmetric mechanisms have many that differ in rounding alone

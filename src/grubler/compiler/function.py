@@ -45,6 +45,7 @@ class CompiledFunction:
         self._shapes = [array.shape for array in self.outputs]
         self._checked = self._checked_batch = _not_ready
         self._idle_scratch: list[np.ndarray] = []
+        self._chain_scratch: list[np.ndarray] = []
 
     @property
     def tape(self) -> Tape:
@@ -180,6 +181,21 @@ class CompiledFunction:
             return result
 
         return bound
+
+    def chain(self, arguments, targets, count: int) -> None:
+        """Compute `count` states one after the other, each when the one before is written.
+
+        Outputs may be what the next state reads: rows of the same arrays, one further on. Arrays
+        have a leading axis of states; arguments without it are the same for all. No array is
+        checked.
+        """
+        table = self._table(arguments, targets, count)
+        try:
+            scratch = self._chain_scratch.pop()  # atomic: threads never share one
+        except IndexError:
+            scratch = self._program.scratch(1)
+        self._program.kernel(1).batch(table.ctypes.data, 0, count, scratch.ctypes.data)
+        self._chain_scratch.append(scratch)
 
     def _single_state_kernel(self):
         kernel = self._program.kernel(1)
