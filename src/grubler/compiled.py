@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import compiler
 from .errors import InputError, unknown
-from .fingerprint import fingerprint
+from .fingerprint import UNKNOWN, data_digest, fingerprint
 from .gpu import GpuFunction
 from .model import Model
 from .parameters import NAMES, parameter_values, with_parameters
@@ -36,8 +36,9 @@ def compile(
     for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become further
     inputs, in the order given, so that one compilation serves every value. `options` go to `fn` as
     they are: `frames=...`, `method=...`, where "auto" takes the exact method that is estimated to
-    be the quickest on this robot. `key`, where given, stands for all that `fn` depends on in the
-    disk cache; a function of your own is traced anew in each process without it.
+    be the quickest on this robot. A function of your own is traced anew in each process unless you
+    give a `key`: a text that stands for its code, and for that of other functions of yours in the
+    model and the options. Their numbers are added to it.
 
     `target="cuda"` compiles for NVIDIA GPUs, of architecture `arch` ("sm_90" unless given) and
     newer: the function then takes arrays of torch, CuPy or JAX there (see `grubler.gpu`).
@@ -48,17 +49,19 @@ def compile(
         raise InputError("lanes are the CPU's: leave them out with target='cuda'")
     if target == "cpu" and arch is not None:
         raise InputError("arch names a GPU: leave it out, or compile with target='cuda'")
+    if key is not None and not (isinstance(key, str) and key) and key is not UNKNOWN:
+        raise InputError(f"key is {key!r}: give a text that names this version of your function")
     problem = _Problem(fn, model, inputs, parameters, shapes, options)
     if target == "cuda":
         from .compiler.ptx_function import compile_cuda  # here, since few need it
 
         return compile_cuda(
             problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name,
-            arch="sm_90" if arch is None else arch, key=key or problem.key,
+            arch="sm_90" if arch is None else arch, key=problem.key(key),
         )  # fmt: skip
     return compiler.compile_function(
         problem, problem.shapes, names=problem.names, dtype=dtype, name=problem.name, lanes=lanes,
-        key=key or problem.key,
+        key=problem.key(key),
     )  # fmt: skip
 
 
@@ -117,11 +120,13 @@ class _Problem:
         ]
         return cls(fn, model, *chosen, options)
 
-    @functools.cached_property
-    def key(self) -> str | None:
-        """What the cache may know this problem by."""
-        parts = (self.fn, self.model, self.names, self.parameters, self.options)
-        return fingerprint(*parts)
+    def key(self, given: str | None = None) -> str | None:
+        """A text that stands for everything that the traced code depends on, or None. `given`
+        stands for code of users, whose data are known."""
+        about = (self.model, self.names, self.parameters, self.options)
+        if given:
+            return fingerprint("given", given, data_digest(*about)) or None
+        return fingerprint(self.fn, *about) or None
 
     def __call__(self, *arrays):
         state, rest = arrays[: len(self.state_names)], arrays[len(self.state_names) :]
@@ -167,8 +172,14 @@ def _quickest(fn, model, inputs, parameters, shapes, options) -> str:
             f"method='auto' needs a function with several exact methods, such as forward_dynamics "
             f"or inverse_osim, not {getattr(fn, '__name__', fn)!r}"
         )
-    cycles = {}
-    for method in methods:
-        problem = _Problem(fn, model, inputs, parameters, shapes, {**options, "method": method})
-        cycles[method] = compiler.estimate_cycles(problem, problem.shapes)
-    return min(cycles, key=cycles.get)
+
+    def fastest() -> str:
+        cycles = {}
+        for method in methods:
+            chosen = {**options, "method": method}
+            problem = _Problem(fn, model, inputs, parameters, shapes, chosen)
+            cycles[method] = compiler.estimate_cycles(problem, problem.shapes)
+        return min(cycles, key=cycles.get)
+
+    about = (fn, model, inputs, list(parameters), shapes, options)
+    return compiler.choice(fingerprint("method", *about) or None, methods, fastest)

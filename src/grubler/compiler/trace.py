@@ -18,6 +18,7 @@ import numpy as np
 from .. import symbolic
 from ..errors import InputError
 from .errors import DialectError
+from .forks import uninterrupted
 from .log import stage
 from .reader import Node, Other, read
 from .tape import Array, Loop, Tape
@@ -100,6 +101,7 @@ def precision() -> float:
     return float(np.finfo(_recording.dtype).eps)
 
 
+@uninterrupted()
 def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) -> Tape:
     """The tape of a NumPy function for arguments of the given shapes, as traced.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import algorithms
 from ..errors import InputError, unknown
-from ..fingerprint import fingerprint
+from ..fingerprint import data_digest
 from ..model import Model
 
 FORMAT = 1
@@ -136,7 +136,7 @@ def _about(model: Model) -> str:
     """What a file says of its model: enough to refuse another one."""
     names = {"q": model.q_names, "v": model.v_names}
     return json.dumps(
-        {"format": FORMAT, "model": model.name, "digest": fingerprint(model), **names}
+        {"format": FORMAT, "model": model.name, "digest": data_digest(model), **names}
     )
 
 
