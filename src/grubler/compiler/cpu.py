@@ -15,7 +15,10 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..errors import InputError
-from .forks import uninterrupted
+from .forks import hold, uninterrupted
+
+# llvmlite's own lock is taken when the garbage collector frees a module, too, at any time.
+hold(llvm.ffi.lib._lock)
 
 OPTIMIZATION = 2  # of code generation: scheduling and register allocation
 

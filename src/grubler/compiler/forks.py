@@ -21,11 +21,15 @@ class _Gate:
     def __init__(self):
         self.changed = threading.Condition()
         self.inside: Counter[int] = Counter()  # how deep each thread is inside, by its identity
+        self.locks: list = []  # of libraries, taken by the thread that forks
+        self.forks = 0  # threads that wait to fork: nobody else enters before them
 
     @contextmanager
     def passed(self):
         me = threading.get_ident()
         with self.changed:
+            while self.forks and me not in self.inside:
+                self.changed.wait()
             self.inside[me] += 1
         try:
             yield
@@ -37,17 +41,26 @@ class _Gate:
                     self.changed.notify_all()
 
     def before_fork(self) -> None:
-        self.changed.acquire()  # held until the fork is done: nobody enters meanwhile
-        if threading.get_ident() in self.inside:
-            return
-        while self.inside.keys() & sys._current_frames().keys():  # threads that are alive
-            self.changed.wait(0.1)
+        self.changed.acquire()  # held until the fork is done
+        self.forks += 1
+        if threading.get_ident() not in self.inside:
+            while self.inside.keys() & sys._current_frames().keys():  # threads that are alive
+                self.changed.wait(0.1)
+        for lock in self.locks:
+            lock.__enter__()
 
     def after_fork(self) -> None:
+        for lock in self.locks:
+            lock.__exit__(None, None, None)
+        self.forks -= 1
+        self.changed.notify_all()
         self.changed.release()
 
     def in_child(self) -> None:
+        for lock in self.locks:
+            lock.__exit__(None, None, None)
         self.changed = threading.Condition()
+        self.forks = 0
         me = threading.get_ident()
         self.inside = Counter({me: self.inside[me]} if me in self.inside else {})
 
@@ -58,6 +71,11 @@ _gate = _Gate()
 def uninterrupted():
     """What runs in this context is finished before another thread of this process forks."""
     return _gate.passed()
+
+
+def hold(lock) -> None:
+    """Let a fork hold this lock, which others may take outside `uninterrupted`."""
+    _gate.locks.append(lock)
 
 
 def in_child(renew: Callable[[], None]) -> None:
