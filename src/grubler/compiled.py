@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 
 from . import compiler
+from .arguments import public
 from .errors import InputError, unknown
 from .fingerprint import UNKNOWN, data_digest, fingerprint
 from .gpu import GpuFunction
@@ -14,6 +15,7 @@ from .model import Model
 from .parameters import NAMES, parameter_values, with_parameters
 
 
+@public
 def compile(
     fn: Callable,
     model: Model,
@@ -65,6 +67,7 @@ def compile(
     )  # fmt: skip
 
 
+@public
 def count_operations(fn: Callable, model: Model, **options) -> compiler.OperationCount:
     """Additions, multiplications, divisions, trigonometric calls of one evaluation; options as in
     `compile`."""
@@ -72,6 +75,7 @@ def count_operations(fn: Callable, model: Model, **options) -> compiler.Operatio
     return compiler.count_operations(problem, problem.shapes)
 
 
+@public
 def casadi_function(fn: Callable, model: Model, **options):
     """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
     problem = _Problem.from_options(fn, model, options)

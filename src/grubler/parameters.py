@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arguments import public
 from .errors import InputError, ModelError, unknown
 from .loops import LinearCoupling
 from .model import Model
@@ -23,6 +24,7 @@ from .symbolic import is_symbolic
 NAMES = ("gravity", "mass", "com", "inertia", "ratio")
 
 
+@public
 def parameter_values(model: Model, name: str) -> np.ndarray:
     """The model's own values of a parameter, in the shape that compiled code takes."""
     if name == "gravity":
@@ -48,6 +50,7 @@ def ratio_names(model: Model) -> tuple[str, ...]:
     )
 
 
+@public
 def with_parameters(model: Model, values: dict) -> Model:
     """The same mechanism with other numbers, floats or symbols; its clusters stay as they are."""
     for name in values:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .. import symbolic
+from ..arguments import public
 from ..errors import InputError
 from .errors import DialectError
 from .forks import uninterrupted
@@ -179,6 +180,7 @@ def _is_own(filename: str) -> bool:
     return folder == os.path.dirname(os.path.abspath(__file__)) or filename == symbolic.__file__
 
 
+@public
 def iterate(
     step: Callable,
     state,
@@ -216,6 +218,7 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
+@public
 def otherwise(ok, values, fn: Callable):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
