@@ -68,6 +68,8 @@ def is_numbers(x) -> bool:
     """An array of finite real numbers, or of symbols."""
     if is_symbolic(x):
         return True
+    if isinstance(x, np.ma.MaskedArray):
+        return False
     try:
         array = np.asarray(x)
         kind = array.dtype.kind
@@ -182,7 +184,9 @@ _KINDS = {
     "pack.positions": Kind(
         lambda x: isinstance(x, Mapping) and all(is_numbers(v) for v in x.values()),
         "a mapping from indices of bodies to positions of their joints",
-    )
+    ),
+    "from_spanning.positions": BY_NAME,
+    "from_spanning.velocities": BY_NAME,
 } | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}
 _SIZES = {"q": "nq", "q_guess": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 

@@ -14,6 +14,8 @@ from .gpu import GpuFunction
 from .model import Model
 from .parameters import NAMES, parameter_values, with_parameters
 
+OPTIONS = ("constraints", "frames", "frame", "positions")  # arguments of ours that are no arrays
+
 
 @public
 def compile(
@@ -90,6 +92,8 @@ class _Problem:
             raise InputError(f"compile needs a function fn(model, ...), not {fn!r}")
         if not isinstance(model, Model):
             raise InputError(f"compile needs a Model, not {type(model).__name__}")
+        _check_names("inputs", inputs)
+        _check_names("parameters", parameters)
         self.fn, self.model = fn, model
         self.name = getattr(fn, "__name__", "f")
         if options.get("method") == "auto":
@@ -98,6 +102,7 @@ class _Problem:
                 "method": _quickest(fn, model, inputs, parameters, shapes, options),
             }
         self.options = options
+        _check_options(fn, self.name, options)
         self.state_names = list(inputs) if inputs is not None else _array_arguments(fn, options)
         for name in parameters:
             if name not in NAMES:
@@ -106,10 +111,7 @@ class _Problem:
         known = _known_shapes(model) | {k: tuple(s) for k, s in (shapes or {}).items()}
         missing = [n for n in self.state_names if n not in known]
         if missing:
-            raise InputError(
-                f"the shape of argument '{missing[0]}' of '{self.name}' is not known: give "
-                f"shapes={{'{missing[0]}': (n,)}}, or a value as an option"
-            )
+            raise InputError(_no_shape(missing[0], self.name))
         self.names = self.state_names + self.parameters
         self.shapes = [known[n] for n in self.state_names]
         self.shapes += [parameter_values(model, n).shape for n in self.parameters]
@@ -152,6 +154,37 @@ def _array_arguments(fn: Callable, options: Mapping) -> list[str]:
         and p.name not in options
         and p.kind is not inspect.Parameter.VAR_KEYWORD
     ]
+
+
+def _check_names(what: str, names) -> None:
+    if isinstance(names, str) or not all(isinstance(n, str) for n in names or ()):
+        raise InputError(f"{what} is {names!r}: give a list of names, such as ['q']")
+
+
+def _check_options(fn: Callable, name: str, options: Mapping) -> None:
+    """Refuse options that the function does not have."""
+    try:
+        known = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # a function that does not tell
+        return
+    names = [p.name for p in known if p.kind != inspect.Parameter.VAR_POSITIONAL]
+    if any(p.kind == inspect.Parameter.VAR_KEYWORD for p in known):
+        return
+    for option in options:
+        if option not in names:
+            raise InputError(f"'{name}': {unknown('option', option, names)}")
+
+
+def _no_shape(argument: str, name: str) -> str:
+    if argument in OPTIONS:
+        return (
+            f"'{name}' needs {argument}, which is no array: give it as an option, "
+            f"compile({name}, model, {argument}=...)"
+        )
+    return (
+        f"the shape of argument '{argument}' of '{name}' is not known: give "
+        f"shapes={{'{argument}': (n,)}}, or a value as an option"
+    )
 
 
 def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:

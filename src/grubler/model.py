@@ -302,13 +302,16 @@ def _random_step(body: Body, position: np.ndarray, rng: np.random.Generator) -> 
 
 def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     """A float vector of length n, or an InputError that names the argument."""
+    if np.ma.is_masked(x):
+        raise InputError(f"{what} is a masked array: fill in the numbers that are missing")
+    kind = type(x).__name__
     try:
         x = np.asarray(x)
-        if np.iscomplexobj(x):
+        if x.dtype.kind not in "biufO":
             raise TypeError
         x = x.astype(float)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not an array of real numbers: {type(x).__name__}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} is not an array of real numbers: {kind}") from None
     if x.shape != (n,):
         first = f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
         raise InputError(f"{what} has shape {x.shape}, expected ({n},){first}")

@@ -159,7 +159,7 @@ class Call:
         )  # fmt: skip
         try:
             return self.pick(changes)()
-        except (TypeError, ValueError):  # of an array that is no array of numbers
+        except (TypeError, ValueError, IndexError):  # of an array that is no array of numbers
             return x[..., None]
 
     def any(self):
