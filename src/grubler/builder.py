@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .arguments import public
 from .clusters import build_clusters, group_bodies
 from .errors import ModelError, unknown
 from .joints import KINDS, Joint, unit
@@ -36,6 +37,7 @@ from .spatial import Transform, rpy_matrix
 class ModelBuilder:
     """Collects the parts of a mechanism by name; `build()` checks them and finds the clusters."""
 
+    @public
     def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
         self.name = name
         self.gravity = _vector(f"gravity of '{name}'", gravity)
@@ -46,6 +48,7 @@ class ModelBuilder:
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
 
+    @public
     def add_body(
         self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
         physical: bool = True,
@@ -60,6 +63,7 @@ class ModelBuilder:
         check_inertia(name, float(mass), com, matrix, physical)
         self._masses[name] = Mass(float(mass), com, matrix)
 
+    @public
     def add_joint(
         self, name: str, kind: str, parent: str, child: str, *, xyz=(0.0, 0.0, 0.0),
         rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
@@ -104,6 +108,7 @@ class ModelBuilder:
         self._joint_names[name] = child
         self._edges[child] = Edge(parent, child, joint)
 
+    @public
     def add_loop(
         self, name: str, kind: str, predecessor: str, successor: str, *,
         predecessor_xyz=(0.0, 0.0, 0.0), predecessor_rpy=(0.0, 0.0, 0.0), predecessor_R=None,
@@ -135,6 +140,7 @@ class ModelBuilder:
 
         self._add_loop(name, make)
 
+    @public
     def add_coupling(
         self, name: str, joint: str, ratios: Mapping[str, float] | None = None, *,
         offset: float = 0.0, leader: str | None = None,
@@ -169,6 +175,7 @@ class ModelBuilder:
                 ),
             )
 
+    @public
     def add_constraint(
         self, name: str, *, phi: Callable | None = None, joints: Sequence[str] = (),
         gamma: Callable | None = None, independent: Sequence[str] = (),
@@ -193,6 +200,7 @@ class ModelBuilder:
                 ),
             )
 
+    @public
     def add_frame(self, name: str, body: str, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None) -> None:
         """A named frame on a body (or "world")."""
         if name in self._frames or name in self._masses:
@@ -202,6 +210,7 @@ class ModelBuilder:
         )
         self._frames[name] = (body, placement)
 
+    @public
     def add_actuator(
         self, name: str, joint: str, gear: float = 1.0, effort_limit: float | None = None
     ) -> None:
@@ -217,6 +226,7 @@ class ModelBuilder:
             )
         self._loops[name] = make
 
+    @public
     def add_module(
         self, name: str, kind: str, *, independent: Sequence[str], dependent: Sequence[str],
         **options,
@@ -232,6 +242,7 @@ class ModelBuilder:
             ),
         )
 
+    @public
     def build(
         self, reference: Mapping[str, float] | None = None, *, analytic: bool = False
     ) -> Model:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arguments import public
 from .clusters import Cluster, build_clusters
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint
 from .errors import ClosureError, ModelError, PartitionError, unknown
@@ -25,6 +26,7 @@ from .symbolic import is_symbolic
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 
+@public
 def repartition(model: Model, q, independent: Iterable[str] = ()) -> Model:
     """The model with the independent joints of its implicit clusters chosen anew, well
     conditioned at q.
@@ -80,6 +82,7 @@ def _best_partition(joint: ImplicitJoint, positions: dict, wanted: list[str]) ->
     )  # fmt: skip
 
 
+@public
 def analytic(
     model: Model, loops: Iterable[str] | None = None, *,
     branches: Mapping[str, int | str] | None = None,
@@ -135,6 +138,7 @@ def _move_to_branch(joint: ExplicitJoint, positions: dict) -> None:
     positions |= moved
 
 
+@public
 def numeric(model: Model, loops: Iterable[str] | None = None) -> Model:
     """The model with its closed forms given back to numeric closing: the twin to compare with.
 
@@ -175,22 +179,26 @@ def _check_loop_names(model: Model, names: Iterable[str]) -> None:
             raise ModelError(unknown("loop", name, known))
 
 
+@public
 def convert_configuration(old: Model, new: Model, q):
     """q of one model of a mechanism as q of another."""
     return new.pack(old.unpack(q))
 
 
+@public
 def convert_velocity(old: Model, new: Model, q, v):
     """v of one model of a mechanism as v of another; q is the old model's."""
     return np.concatenate([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
+@public
 def convert_acceleration(old: Model, new: Model, q, v, a):
     """a of one model of a mechanism as a of another; q and v are the old model's."""
     changes = _changes(old, new, q, v)
     return np.concatenate([T @ a[columns] + drift for columns, T, drift in changes])
 
 
+@public
 def convert_force(old: Model, new: Model, q, tau):
     """tau of one model of a mechanism as tau of another, of the same power; q is the old model's.
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from .errors import InputError
 
+VERSION = f"CasADi {casadi.__version__}"  # of what simplifies expressions while they are built
+
 Array = np.ndarray  # a NumPy array, or a symbolic array with NumPy's semantics
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..arguments import public
 from ..errors import InputError, ModelError, unknown
 from ..model import Model, as_position, as_vector
 from ..parts import Frame
@@ -153,6 +154,7 @@ def stacked_torques(model: Model, torques):
     return np.concatenate(parts)
 
 
+@public
 def from_spanning(
     model: Model, positions: Mapping[str, float], velocities: Mapping[str, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

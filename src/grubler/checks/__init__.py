@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
+from ..arguments import public
 from ..assembly import TOLERANCE
 from ..builder import ModelBuilder
 from ..errors import GrublerError, InputError
@@ -25,6 +26,7 @@ from .report import Closure, Report
 HEAVY = 1e12  # a mass matrix with a larger condition is as good as singular
 
 
+@public
 def check(
     source: Model | ModelBuilder | Callable[[], Model], *, samples: int = 20, seed: int = 0,
     given: Mapping[str, float] | None = None,

@@ -46,6 +46,10 @@ class CudaFunction(GpuFunction):
         if known is not None:
             self.chosen.update(json.loads(known))
 
+    def __reduce__(self):
+        """The code itself is made, or found in the cache, where it is used."""
+        return CudaFunction, (self._program, self.name, self.arch), {"chosen": self.chosen}
+
     @property
     def tape(self) -> Tape:
         """The instructions behind the code."""

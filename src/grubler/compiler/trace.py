@@ -16,8 +16,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .. import symbolic
+from ..arguments import public
 from ..errors import InputError
 from .errors import DialectError
+from .forks import uninterrupted
 from .log import stage
 from .reader import Node, Other, read
 from .tape import Array, Loop, Tape
@@ -100,6 +102,7 @@ def precision() -> float:
     return float(np.finfo(_recording.dtype).eps)
 
 
+@uninterrupted()
 def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) -> Tape:
     """The tape of a NumPy function for arguments of the given shapes, as traced.
 
@@ -177,6 +180,7 @@ def _is_own(filename: str) -> bool:
     return folder == os.path.dirname(os.path.abspath(__file__)) or filename == symbolic.__file__
 
 
+@public
 def iterate(
     step: Callable,
     state,
@@ -214,6 +218,7 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
+@public
 def otherwise(ok, values, fn: Callable):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 

@@ -14,6 +14,7 @@ from ..algorithms import OSIM as CLUSTER_OSIM
 from ..algorithms.c_rnea import c_rnea, net_forces
 from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
 from ..algorithms.first_pass import first_pass
+from ..arguments import public
 from ..errors import InputError
 from ..model import as_vector
 from ..symbolic import is_symbolic
@@ -68,6 +69,7 @@ class Constrained(NamedTuple):
     residual: np.ndarray | None
 
 
+@public
 @exact("pv_early", "pv", "ltl")
 def constrained_forward_dynamics(
     model, q, v, tau, constraints, f_ext=None, desired=None, motion=None, *,
@@ -171,11 +173,13 @@ def _dependent(model, constraints, method: str) -> str:
     )
 
 
+@public
 def operators(model, q) -> SpatialOperators:
     """The spatial operators of the model at q: φ, ψ, H, M, P, D, G, K, Ω, Υ and their kin."""
     return SpatialOperators(model, checked(model, q=q))
 
 
+@public
 @exact("c_efpa", "projected", "pv_osim", "ltl_osim")
 def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
     """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
@@ -189,6 +193,7 @@ def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
     return pick("inverse_osim", OSIM, method)(model, q, checked_frames(model, frames))
 
 
+@public
 def solve_osim(model, q, b, frames, *, method: str = "pv_osim_fast"):
     """(J M⁻¹ Jᵀ)⁻¹ b: the forces at the frames that cause the acceleration b there.
 

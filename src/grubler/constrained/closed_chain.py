@@ -22,6 +22,7 @@ import numpy as np
 
 from ..algorithms import frame_jacobian, mass_matrix
 from ..algorithms.checks import checked
+from ..arguments import public
 from ..cluster_spatial import block_diagonal
 from ..errors import GrublerError, InputError, unknown
 from ..model import Model
@@ -114,6 +115,7 @@ class ClosedChain:
     places              (R, p) by robot: where its world is, turned about the vertical only
     """
 
+    @public
     def __init__(
         self, primary, secondary=None, closures=(), *, ports=None, places=None, compiled=True
     ):  # fmt: skip
@@ -142,6 +144,7 @@ class ClosedChain:
         for closure in closures:
             self.attach(closure)
 
+    @public
     def attach(self, closure: Closure, q: Mapping | None = None) -> None:
         """Close: from now on `closure` holds. With the configurations q by robot, the pose of its
         ends is held as it is now; without, ends are made to coincide."""
@@ -156,6 +159,7 @@ class ClosedChain:
         self.closures[closure.name] = closure
         self._held[closure.name] = Transform.identity() if held is None else held
 
+    @public
     def detach(self, name: str) -> None:
         """Open a closure."""
         if name not in self.closures:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..arguments import public
 from ..errors import InputError, ModelError
 from ..model import Model
 from ._description import Description
@@ -17,6 +18,7 @@ from .shapes import Files, urdf_shapes
 from .urdf import describe_urdf
 
 
+@public
 def load(
     path: str | Path,
     *,

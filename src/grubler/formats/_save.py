@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from ..arguments import public
 from ..errors import InputError
 from ..model import Model
 from ._report import FormatWarning
@@ -12,6 +13,7 @@ from .write_mjcf import mjcf_text
 from .write_urdf import urdf_text
 
 
+@public
 def save(model: Model, path: str | Path) -> None:
     """Write a model as URDF+ ("x.urdf") or MJCF ("x.xml").
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import generalized_force, spanning_state
+from ..arguments import public, shown
 from ..errors import InputError, unknown
 from ..model import Model, as_vector
 from ..parts import Body
@@ -42,22 +43,28 @@ class _Place(NamedTuple):
     v: np.ndarray
 
 
+@public
 def to_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """Our state in Pinocchio's layout; joints that Pinocchio does not have are left out."""
-    return _to(model, _pinocchio_places(model, other), other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
+    places = _pinocchio_places(model, other)
+    return _to(model, places, other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
 
 
+@public
 def from_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """Pinocchio's state in our layout; dependent joints must agree with the loops."""
     places = _pinocchio_places(model, other)
     return _from(model, places, other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
 
 
+@public
 def to_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """Our state as MuJoCo's qpos, qvel, qacc and qfrc."""
-    return _to(model, _mujoco_places(model, other), other.nq, other.nv, _MUJOCO, q, v, a, tau)
+    places = _mujoco_places(model, other)
+    return _to(model, places, other.nq, other.nv, _MUJOCO, q, v, a, tau)
 
 
+@public
 def from_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """MuJoCo's qpos, qvel, qacc and qfrc in our layout."""
     places = _mujoco_places(model, other)
@@ -132,6 +139,7 @@ def _independent(model: Model) -> list[int]:
 
 
 def _pinocchio_places(model: Model, other) -> list[_Place]:
+    _check_other(other, "names", "a pinocchio.Model")
     places = []
     for i, name in enumerate(other.names):
         joint = other.joints[i]
@@ -157,7 +165,13 @@ def _pinocchio_places(model: Model, other) -> list[_Place]:
     return places
 
 
+def _check_other(other, attribute: str, expected: str) -> None:
+    if not hasattr(other, attribute):
+        raise InputError(f"other is {shown(other)}: give {expected}, the second argument")
+
+
 def _mujoco_places(model: Model, other) -> list[_Place]:
+    _check_other(other, "njnt", "a mujoco.MjModel")
     names = [other.joint(j).name for j in range(other.njnt)]
     places = []
     for body in model.bodies:

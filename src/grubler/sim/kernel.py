@@ -36,9 +36,8 @@ class Kernel:
         self.carried = 0 if self.spanning is None else self.spanning.carried
         self.inputs = ["q", "v", "tau"]
         self.inputs += ["t"] * (control is not None) + ["carried"] * (self.carried > 0)
-        self.key = None if control is not None else fingerprint(
-            model, integrator, dt, substeps, dtype, "simulator step", passive
-        )  # fmt: skip
+        about = model, integrator, dt, substeps, dtype, passive, control
+        self.key = fingerprint("simulator", *about) or None
 
     def compile(self, target: str, arch: str | None):
         """The step as machine code."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,15 @@ class Simulator:
         )
         self._step = self._kernel.compile(target, arch)
         self._gpu = GpuSimulation(self._step, self._about()) if target == "cuda" else None
+
+    def __reduce__(self):
+        """The arguments: another process finds the compiled step in the cache, or compiles it."""
+        options = {
+            "target": self.target, "batch": self.batch, "passive": self.passive,
+            "control": self.control, "substeps": self.substeps, "threads": self.threads,
+            "dtype": self.dtype, "arch": getattr(self._step, "arch", None),
+        }  # fmt: skip
+        return partial(type(self), **options), (self.model, self.dt, self.integrator)
 
     def _about(self) -> dict:
         """What a run on the GPU needs to know."""

@@ -11,12 +11,11 @@ import numpy as np
 
 from .. import algorithms
 from ..errors import InputError, unknown
-from ..fingerprint import fingerprint
+from ..fingerprint import data_digest
 from ..model import Model
 from .kernel import Kernel
 
 FORMAT = 2
-READ = (1, 2)  # format 1 has no velocities carried beside v
 ARRAYS = ("time", "q", "v", "tau")
 
 
@@ -192,16 +191,12 @@ def _about(model: Model) -> str:
     """What a file says of its model: enough to refuse another one."""
     names = {"q": model.q_names, "v": model.v_names}
     return json.dumps(
-        {"format": FORMAT, "model": model.name, "digest": fingerprint(model), **names}
+        {"format": FORMAT, "model": model.name, "digest": data_digest(model), **names}
     )
 
 
-def load(path, model: Model, *, unchecked: bool = False) -> Trajectory:
-    """A trajectory from a file, for the model that it was made with.
-
-    A model with functions of the user's own inside cannot be compared with that of the file; then
-    `unchecked=True` says that it is the same.
-    """
+def load(path, model: Model) -> Trajectory:
+    """A trajectory from a file, for the model that it was made with."""
     try:
         with np.load(path, allow_pickle=False) as file:
             data = {name: file[name] for name in ARRAYS}
@@ -213,19 +208,13 @@ def load(path, model: Model, *, unchecked: bool = False) -> Trajectory:
     except Exception as error:
         raise InputError(f"'{path}' is not a trajectory file: {error}") from error
     number, q_names, v_names, digest, name = stored
-    if number not in READ:
-        raise InputError(f"'{path}' has format {number}, this version reads {READ}")
+    if number != FORMAT:
+        raise InputError(f"'{path}' has format {number}, this version reads {FORMAT}")
     if q_names != list(model.q_names) or v_names != list(model.v_names):
         raise InputError(
             f"'{path}' belongs to model '{name}', whose coordinates are not those of '{model.name}'"
         )
-    own = fingerprint(model)
-    if not unchecked and (digest is None or own is None):
-        raise InputError(
-            f"'{path}' was made with a model that holds functions of your own, which cannot be "
-            "compared: say unchecked=True if it is this model"
-        )
-    if not unchecked and digest != own:
+    if digest != data_digest(model):
         raise InputError(
             f"'{path}' was made with other numbers (masses, lengths, ...) of '{name}': "
             "load it with that model"
