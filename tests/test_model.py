@@ -47,9 +47,9 @@ class TestClustering:
         assert groups(model) == [[0], [1, 2], [3, 4], [5, 6]]
 
     def test_a_motor_on_the_base_drives_a_far_joint(self):
-        # body 4 sits on the base and drives j3 past bodies 1 and 2
+        # body 4 sits on the base and drives j3 past bodies 1 and 2: 2³ + 3³ is less than 1 + 4³
         model = chain(None, 0, 1, 2, 0, loops=[(4, 3)]).build()
-        assert groups(model) == [[0], [1, 2, 3, 4]]
+        assert sorted(map(len, groups(model))) == [2, 3]
 
     def test_overlapping_loops_merge(self):
         model = chain(None, 0, 0, 0, 0, loops=[(1, 2), (2, 3)]).build()

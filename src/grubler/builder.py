@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .clusters import build_clusters, group_bodies
-from .errors import ModelError, unknown
+from .clusters import build_clusters
+from .errors import InputError, ModelError, unknown
+from .grouping import group_bodies
 from .joints import KINDS, Joint, unit
 from .loops import (
     LOOP_KINDS,
@@ -22,6 +23,7 @@ from .loops.modules import NAMED
 from .model import Model, as_position
 from .partition import embed
 from .parts import (
+    WORLD,
     Actuator,
     Frame,
     TreeJoint,
@@ -31,6 +33,10 @@ from .parts import (
 )
 from .spanning_tree import Edge, Mass, SpanningTree
 from .spatial import Transform, rpy_matrix
+
+_NOT_PROVEN = (
+    "the search for the cheapest clusters ended early, others may cost less: clusters= chooses them"
+)
 
 
 class ModelBuilder:
@@ -233,13 +239,16 @@ class ModelBuilder:
         )
 
     def build(
-        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False
-    ) -> Model:
+        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False,
+        clusters: Sequence[Sequence[str]] = (),
+    ) -> Model:  # fmt: skip
         """Check everything, weld fixed joints, cluster, assemble the loops and partition.
 
         `reference` is a guess of joint positions, by name, from which the loops are assembled
         (default zero). `analytic` closes loops in closed form where they have one (four-bars,
-        slider-cranks, parallel platforms), on the branch of the reference.
+        slider-cranks, parallel platforms), on the branch of the reference. `clusters` names bodies
+        that shall form a cluster, one list a cluster and no other body in it; the other bodies are
+        grouped as cheaply as possible, as all are by default.
         """
         tree = SpanningTree(self._masses, self._edges, self._joint_names)
         loops = tuple(make(tree) for make in self._loops.values())
@@ -252,7 +261,9 @@ class ModelBuilder:
         for name, value in (reference or {}).items():
             body = tree.joints("reference", [name])[0]
             positions[body.index] = as_position(body, value)
-        groups = group_bodies(tree.bodies, loops)
+        grouping = group_bodies(tree.bodies, loops, _wanted(tree, clusters))
+        groups = grouping.groups
+        notes = [] if grouping.cheapest else [_NOT_PROVEN]
         embeddings = []
         for members in groups:
             own = tuple(loop for loop in loops if loop.bodies[0] in members)
@@ -272,8 +283,30 @@ class ModelBuilder:
         return Model(
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, groups, embeddings), tuple(frames), tuple(actuators),
-            {i: frozen(x) for i, x in positions.items()},
+            {i: frozen(x) for i, x in positions.items()}, notes=tuple(notes),
         )  # fmt: skip
+
+
+def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Clusters asked for by names of bodies, as body indices."""
+    wanted, taken = [], {}
+    for number, names in enumerate(clusters):
+        if isinstance(names, str) or not len(names):
+            raise InputError(f"clusters[{number}] is {names!r}: give a list of names of bodies")
+        members = sorted({tree.place(f"clusters[{number}]", name)[0] for name in names})
+        if WORLD in members:
+            raise ModelError(
+                f"clusters[{number}] names {', '.join(names)}, of which one is the world or welded "
+                "to it: only bodies that move form clusters"
+            )
+        for i in members:
+            if i in taken:
+                raise ModelError(
+                    f"clusters[{number}]: '{tree.bodies[i].name}' is in clusters[{taken[i]}], too"
+                )
+        taken |= dict.fromkeys(members, number)
+        wanted.append(members)
+    return wanted
 
 
 def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:

@@ -24,7 +24,8 @@ class Model:
     `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
     the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
     `nv` are their lengths. `reference` holds an assembled position of every tree joint, `geometry`
-    shapes by body, to be drawn: no computation depends on them.
+    shapes by body, to be drawn: no computation depends on them. `notes` say in words what building
+    the model decided that its description does not.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Model:
     geometry: Mapping[int, tuple[Shape, ...]] = field(
         default_factory=dict, metadata={"fingerprint": False}
     )
+    notes: tuple[str, ...] = field(default=(), metadata={"fingerprint": False})
 
     @cached_property
     def nq(self) -> int:

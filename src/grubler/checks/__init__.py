@@ -64,6 +64,7 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         model.name,
         errors=tuple(errors),
         warnings=tuple(_warnings(model, loops, idle, closure, parts, driven)),
+        notes=model.notes,
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
         joints=dict(Counter(joint.kind for joint in model.joints)),

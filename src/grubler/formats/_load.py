@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, ModelError
@@ -26,6 +26,7 @@ def load(
     keyframe: str | int | None = None,
     reference: Mapping[str, float] | None = None,
     package_dirs: Iterable[str | Path] = (),
+    clusters: Sequence[Sequence[str]] = (),
 ) -> Model:
     """Read a robot with its loops from URDF(+), SDF, MJCF, or a YAML file beside a URDF.
 
@@ -33,8 +34,8 @@ def load(
     unless joined to the world, MJCF as written). `submechanisms` is a HyRoDyn or Gepetto YAML file
     for a URDF. Loops are assembled from `reference` (positions by joint name, over zero, over
     MJCF's first keyframe or the one named `keyframe`). `package_dirs` are searched for package://,
-    after ROS's own paths. What is not used is named in a `FormatWarning` with its line;
-    `strict=True` refuses it.
+    after ROS's own paths. `clusters` is as in `ModelBuilder.build`. What is not used is named in a
+    `FormatWarning` with its line; `strict=True` refuses it.
     """
     return describe(
         path,
@@ -43,7 +44,7 @@ def load(
         submechanisms=submechanisms,
         keyframe=keyframe,
         package_dirs=package_dirs,
-    ).build(reference)
+    ).build(reference, clusters=clusters)
 
 
 def describe(
