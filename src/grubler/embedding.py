@@ -255,10 +255,15 @@ def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocit
     rows, biases = [], []
     for loop in loops:
         blocks, k = loop.linearize(positions, velocities)
-        row = [
-            blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
-            for body in bodies
-        ]
-        rows.append(np.concatenate(row, axis=1))
+        rows.append(side_by_side(bodies, loop, blocks))
         biases.append(k)
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
+
+
+def side_by_side(bodies: Sequence[Body], loop: Loop, blocks: dict):
+    """The rows of a loop over the joints of `bodies`, from blocks by body index."""
+    row = [
+        blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
+        for body in bodies
+    ]
+    return np.concatenate(row, axis=1)

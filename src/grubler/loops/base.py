@@ -19,8 +19,10 @@ Positions = Mapping[int, np.ndarray]  # body index -> position of its tree joint
 class Loop(ABC):
     """A constraint between tree joints.
 
-    `residual` is φ, `linearize` gives the blocks of K by body index and k, so that the loop reads
-    sum_i K_i qd_i = 0 and sum_i K_i qdd_i = k. `bodies` are the bodies whose joints appear in it.
+    `linearize` gives the blocks of K by body index and k, so that the loop reads sum_i K_i qd_i = 0
+    and sum_i K_i qdd_i = k: the derivatives of `equations`. `residual` has the same derivatives
+    where the loop is closed, and vanishes there and nowhere else; `slopes` are the blocks of its
+    derivative anywhere. `bodies` are the bodies whose joints appear in the loop.
     """
 
     name: str
@@ -35,6 +37,14 @@ class Loop(ABC):
 
     @abstractmethod
     def residual(self, q: Positions): ...
+
+    def equations(self, q: Positions):
+        """The rows that K and k derive from; they may vanish at a false assembly, too."""
+        return self.residual(q)
+
+    def slopes(self, q: Positions) -> dict:
+        """The derivative of `residual` by body index (floats only)."""
+        return self.linearize(q, None)[0]
 
     @abstractmethod
     def linearize(self, q: Positions, v: Positions | None): ...
@@ -51,9 +61,18 @@ class Loop(ABC):
         """How far the loop is from closed, in words with a unit."""
         return f"{np.abs(self.residual(q)).max():.3g}"
 
+    def alignment(self, q: Positions):
+        """The cosine of the angle by which directions that must agree differ; None without any."""
+        return None
+
+    def turned_round(self) -> Loop | None:
+        """The same loop with one of its axes the other way round, None without an axis."""
+        return None
+
     def on_branch(self, q: Positions) -> bool:
-        """False where φ = 0 holds but the loop is closed the wrong way round."""
-        return True
+        """False where the loop is nearer to being closed the wrong way round."""
+        cosine = self.alignment(q)
+        return cosine is None or bool(cosine > 0)
 
 
 @dataclass(frozen=True, eq=False)

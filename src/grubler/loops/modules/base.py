@@ -61,8 +61,11 @@ class ClosedForm(ExplicitLoop):
     def gap(self, q):
         return self.loop.gap(q)
 
-    def on_branch(self, q):
-        return self.loop.on_branch(q)
+    def equations(self, q):
+        return self.loop.equations(q)
+
+    def alignment(self, q):
+        return self.loop.alignment(q)
 
     def with_branch(self, branch: int) -> ClosedForm:
         """The same module on a branch."""
