@@ -15,6 +15,7 @@ from .parts import Body
 CLOSED = 1e-12  # what assembly aims at, m or rad
 TOLERANCE = 1e-7  # an open loop beyond this is an error: round-off of CAD files stays below
 RESTARTS = 30
+YIELDING = 1e-4  # weight of rows that round-off keeps from closing, once the others are closed
 EXPLAINED = (
     5  # restarts to find out whether an axis points the wrong way; searches with fewer do not
 )
@@ -47,16 +48,29 @@ def newton(
     bodies: Sequence[Body], loops: Sequence[Loop], positions: dict, held: Iterable[int] = ()
 ) -> tuple[dict, float]:
     """Levenberg-Marquardt on the residual from a guess, and the gap that is left; `held` columns do
-    not move."""
+    not move.
+
+    Rows with slack cannot all be met. They lead to the assembly, and yield to the others there.
+    """
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    found, gap = _marquardt(bodies, loops, positions, held, np.ones(len(slack)))
+    if slack.any():
+        found, _ = _marquardt(bodies, loops, found, held, np.where(slack > 0, YIELDING, 1.0))
+        gap = max(loop.opening(found) for loop in loops)
+    return found, gap
+
+
+def _marquardt(bodies, loops, positions: dict, held: Iterable[int], weights: np.ndarray):
+    """Levenberg-Marquardt on the weighted residual, and the largest entry of it that is left."""
     n = sum(body.joint.nv for body in bodies)
     free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
-    phi = residual(loops, positions)
+    phi = weights * residual(loops, positions)
     damping, slow = 1e-3, 0
     for _ in range(200):
         gap = np.abs(phi).max(initial=0.0)
         if gap < CLOSED * 1e-2 or damping > 1e12 or slow > 12:
             break
-        K = slopes(bodies, loops, positions)[:, free]
+        K = weights[:, None] * slopes(bodies, loops, positions)[:, free]
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         scale = s[0] if len(s) and s[0] > 0 else 1.0
         s = np.where(s > 1e-7 * scale, s, 0.0)  # round-off of redundant rows
@@ -68,7 +82,7 @@ def newton(
         step[free] = -Vt.T @ (gain * (U.T @ phi))
         step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
         moved = move(bodies, positions, step)
-        phi_moved = residual(loops, moved)
+        phi_moved = weights * residual(loops, moved)
         before, after = np.linalg.norm(phi), np.linalg.norm(phi_moved)
         slow = slow + 1 if after > 0.999 * before else 0
         if after < before:
@@ -169,7 +183,7 @@ def check_closed(loops: Sequence[Loop], positions: dict) -> None:
             raise ClosureError(
                 f"loop '{loop.name}' cannot be closed at this q: its joints are out of reach"
             )
-        if not np.abs(loop.residual(positions)).max() <= TOLERANCE:
+        if not loop.opening(positions) <= TOLERANCE:
             raise ClosureError(
                 f"loop '{loop.name}' is open by {loop.gap(positions)} at this q: "
                 "use model.assemble(q)"

@@ -271,7 +271,10 @@ class ModelBuilder:
             bodies = tuple(tree.bodies[i] for i in members)
             embedding, local = embed(bodies, own, local, analytic)
             embeddings.append(embedding)
+            notes += [doubt] if (doubt := getattr(embedding, "doubt", "")) else []
             positions |= local
+        known = {loop.name: loop for embedding in embeddings for loop in embedding.loops}
+        loops = tuple(known[loop.name] for loop in loops)
         frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
         frames = [
             Frame(f.name, f.body, (self._frames[f.name][1] @ f.placement).rounded()) for f in frames

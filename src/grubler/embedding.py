@@ -179,12 +179,14 @@ class ImplicitJoint(Embedding):
     """Loops closed implicitly: G = [1; -K_d⁻¹ K_i], g = [0; K_d⁻¹ k] on the kept rows of K.
 
     `kept` are the rows of the stacked K that are independent, `dependent` the columns solved for,
-    `order` the order in which the kept rows are eliminated.
+    `order` the order in which the kept rows are eliminated. `doubt` says in words where the rank
+    can be read in two ways, and is empty where it cannot.
     """
 
     kept: tuple[int, ...] = ()
     dependent: tuple[int, ...] = ()
     order: tuple[int, ...] = field(default=())
+    doubt: str = field(default="", metadata={"fingerprint": False})
 
     implicit = True
 

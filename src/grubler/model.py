@@ -180,11 +180,10 @@ class Model:
                 cluster.embedding.check(positions)
 
     def loop_gap(self, q: np.ndarray) -> float:
-        """The largest residual over all loops, in m or rad."""
+        """The largest residual over all loops, in m or rad, beyond what the round-off of the
+        description leaves open (`loop.slack`)."""
         positions = self.unpack(q)
-        return max(
-            (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
-        )
+        return max((loop.opening(positions) for loop in self.loops), default=0.0)
 
     def integrate(self, q: np.ndarray, v: np.ndarray, dt: float = 1.0) -> np.ndarray:
         """The configuration after moving with the independent velocity v for dt.

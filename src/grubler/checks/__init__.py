@@ -140,6 +140,9 @@ def _warnings(model, loops, idle, closure, parts, driven) -> list[str]:
                 f"the partition of loop '{p.loops[0]}' comes near a singularity (condition "
                 f"{p.worst:.2g}): use model.repartition(q) there"
             )
+    for cluster in model.clusters:
+        if doubt := getattr(cluster.embedding, "doubt", ""):
+            out.append(doubt)
     redundant = sum(loop.redundant for loop in loops if not loop.planar)
     if redundant:
         out.append(f"{redundant} rows of loops that are not planar are redundant: see the table")

@@ -65,7 +65,7 @@ class Report:
         lines = [f"{self.name}: {'usable' if self.ok else 'CANNOT BE USED'}"]
         lines += [f"  error: {text}" for text in self.errors]
         lines += [f"  warning: {text}" for text in self.warnings]
-        lines += [f"  note: {text}" for text in self.notes]
+        lines += [f"  note: {text}" for text in self.notes if text not in self.warnings]
         for section in (
             self._parts, self._mobility, self._loops, self._closure, self._partitions, self._drives
         ):  # fmt: skip

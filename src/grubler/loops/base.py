@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,10 @@ class Loop(ABC):
     """
 
     name: str
+    # m or rad, for each row: what round-off of the description leaves open
+    slack: float | np.ndarray = field(default=0.0, kw_only=True)
+
+    geometric = False  # whether the rows are lengths and angles of bodies, not of the user's making
 
     @property
     @abstractmethod
@@ -35,8 +39,18 @@ class Loop(ABC):
     @abstractmethod
     def rows(self) -> int: ...
 
+    @property
+    def lengths(self) -> tuple[bool, ...]:
+        """For each row whether it is a length."""
+        return (False,) * self.rows
+
     @abstractmethod
     def residual(self, q: Positions): ...
+
+    def opening(self, q: Positions) -> float:
+        """How far the loop is open beyond its slack, m or rad."""
+        beyond = np.abs(self.residual(q)) - self.slack
+        return float(np.maximum(beyond, 0.0).max(initial=0.0))  # NaN stays
 
     def equations(self, q: Positions):
         """The rows that K and k derive from; they may vanish at a false assembly, too."""
@@ -115,6 +129,10 @@ class ExplicitLoop(Loop):
     @property
     def rows(self):
         return len(self.outputs)
+
+    @property
+    def lengths(self):
+        return tuple(body.joint.kind == "prismatic" for body in self.outputs)
 
     def _gather(self, values: Positions):
         return np.stack([values[body.index][0] for body in self.inputs])

@@ -109,6 +109,13 @@ class LoopJoint(Loop):
     def rows(self):
         return len(self._position) + len(self._orientation) + (self.kind == "distance")
 
+    geometric = True
+
+    @property
+    def lengths(self):
+        position, angular = (True,) * len(self._position), (False,) * len(self._orientation)
+        return position + angular + (True,) * (self.kind == "distance")
+
     def reframed(self, bodies, new):
         ancestor = (self.path_P or self.path_S)[0].parent
 

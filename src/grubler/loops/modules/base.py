@@ -52,6 +52,10 @@ class ClosedForm(ExplicitLoop):
     def rows(self):
         return self.loop.rows
 
+    @property
+    def lengths(self):
+        return self.loop.lengths
+
     def residual(self, q):
         return self.loop.residual(q)
 
