@@ -42,7 +42,6 @@ def embed(
     steps = explicit_steps(bodies, loops)
     if steps is not None:
         joint = ExplicitJoint(bodies, loops, steps)
-        _refuse_immobile(joint, sum(loop.rows for loop in loops))
         q = np.concatenate([reference[body.index] for body in joint.coordinates])
         return joint, joint.positions(q)
     joint, assembled = implicit_joint(bodies, loops, reference)
@@ -122,6 +121,9 @@ def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
         raise ClosureError(
             f"couplings {names} contradict each other: no positions satisfy them all"
         )
+    if not independent:
+        positions = {body.index: at_zero[c : c + 1] for c, body in enumerate(bodies)}
+        raise RigidCluster(OpenJoint(tuple(bodies), tuple(loops)), positions)
     inputs = tuple(bodies[c] for c in independent)
     return tuple(
         LinearCoupling(
@@ -150,7 +152,8 @@ def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference:
         joint, at = _doubtful_joint(bodies, loops, samples, reading, jammed)
         if jammed is not None:
             assembled = close(bodies, joint.loops, assembled, joint.independent)
-    _refuse_immobile(joint, sum(loop.rows for loop in loops))
+    if joint.nv == 0:
+        raise RigidCluster(joint, assembled)
     try:
         joint.check(assembled)
     except PartitionError:
@@ -318,11 +321,15 @@ def _refuse_choice(loops, names, flags, dependent, Kd) -> None:
         )
 
 
-def _refuse_immobile(joint: Embedding, rows: int) -> None:
-    if joint.nv == 0:
+class RigidCluster(ModelError):
+    """A cluster of loops that leaves no freedom, with the positions at which it is assembled."""
+
+    def __init__(self, joint: Embedding, positions: Mapping):
         names = ", ".join(f"'{loop.name}'" for loop in joint.loops)
-        raise ModelError(
+        rows = sum(loop.rows for loop in joint.loops)
+        super().__init__(
             f"the cluster of loop {names} has mobility 0: its joints give {joint.nv_span} degrees "
             f"of freedom and {rows} rows of constraint take them all; remove a loop, or weld the "
             "bodies with a fixed joint"
         )
+        self.loops, self.positions = joint.loops, dict(positions)

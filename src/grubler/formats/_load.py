@@ -27,6 +27,7 @@ def load(
     reference: Mapping[str, float] | None = None,
     package_dirs: Iterable[str | Path] = (),
     clusters: Sequence[Sequence[str]] = (),
+    lock_idle: bool = False,
 ) -> Model:
     """Read a robot with its loops from URDF(+), SDF, MJCF, or a YAML file beside a URDF.
 
@@ -34,8 +35,8 @@ def load(
     unless joined to the world, MJCF as written). `submechanisms` is a HyRoDyn or Gepetto YAML file
     for a URDF. Loops are assembled from `reference` (positions by joint name, over zero, over
     MJCF's first keyframe or the one named `keyframe`). `package_dirs` are searched for package://,
-    after ROS's own paths. `clusters` is as in `ModelBuilder.build`. What is not used is named in a
-    `FormatWarning` with its line; `strict=True` refuses it.
+    after ROS's own paths. `clusters` and `lock_idle` are as in `ModelBuilder.build`. What is not
+    used is named in a `FormatWarning` with its line; `strict=True` refuses it.
     """
     return describe(
         path,
@@ -44,7 +45,7 @@ def load(
         submechanisms=submechanisms,
         keyframe=keyframe,
         package_dirs=package_dirs,
-    ).build(reference, clusters=clusters)
+    ).build(reference, clusters=clusters, lock_idle=lock_idle)
 
 
 def describe(
