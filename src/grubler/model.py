@@ -12,6 +12,7 @@ from . import assembly
 from .clusters import Cluster
 from .errors import ClosureError, InputError, ModelError, unknown
 from .geometry import Shape
+from .linalg import joined
 from .loops import Loop
 from .parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .spatial import Transform
@@ -204,7 +205,7 @@ class Model:
                 step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
                 moved = assembly.move(joint.bodies, positions, step * dt)
             parts += [moved[body.index] for body in joint.coordinates]
-        return np.concatenate(parts)
+        return joined(parts)
 
     def repartition(self, q: np.ndarray) -> Model:
         """The same mechanism with independent joints that are well conditioned at q; q means the

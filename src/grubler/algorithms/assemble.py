@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiler import iterate
-from ..linalg import LDL, solve_general, symmetric
+from ..linalg import LDL, joined, solve_general, symmetric
 
 LIMIT = 0.5
 
@@ -35,7 +35,7 @@ def assemble(model, q, tolerance=1e-12, count=50, hold=True):
                 gap = np.maximum(gap, np.abs(left[i]))
             gap = np.maximum(gap, reversal(cluster, x))
         parts.append(x)
-    return np.concatenate(parts), gap
+    return joined(parts), gap
 
 
 def reversal(cluster, x):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..errors import InputError, ModelError, unknown
+from ..linalg import joined
 from ..model import Model, as_position, as_vector
 from ..parts import Frame
 from ..symbolic import is_symbolic
@@ -150,7 +151,7 @@ def stacked_torques(model: Model, torques):
             parts.append(
                 as_vector(f"torque of joint '{joint.name}'", np.atleast_1d(value), joint.nv)
             )
-    return np.concatenate(parts)
+    return joined(parts)
 
 
 def from_spanning(

@@ -107,7 +107,7 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
             f"the loops stay open by {closure.assembled:.2g} m or rad after assembly: check their "
             "frames, axes and link lengths"
         )
-    for q in configurations[:3]:
+    for q in configurations[: 3 if model.nv else 0]:
         M = c_crba(model, q)
         scale = np.sqrt(np.abs(np.diag(M)))
         light = np.flatnonzero(scale == 0)

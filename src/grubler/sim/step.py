@@ -14,6 +14,7 @@ import numpy as np
 from ..algorithms.assemble import newton_step
 from ..algorithms.c_aba import c_aba
 from ..compiler import iterate
+from ..linalg import joined
 from ..spatial import cross, cross_motion
 
 CLOSURE_STEPS = 12
@@ -47,7 +48,7 @@ def move(model, q, xi, dtype="float64"):
             tolerance=CLOSURE[dtype],
         )
         parts.append(x)
-    return np.concatenate(parts)
+    return joined(parts)
 
 
 def rate_of_increment(model, xi, v):
@@ -68,7 +69,7 @@ def rate_of_increment(model, xi, v):
                 rate = rate + once * 0.5 + bracket(x, once) / 12.0
             parts.append(rate)
             start += n
-    return np.concatenate(parts)
+    return joined(parts)
 
 
 def semi_implicit(model, q, v, tau, dt, passive, dtype="float64"):
