@@ -26,7 +26,7 @@ from .algorithms.c_rnea import c_rnea
 from .algorithms.checks import checked, checked_forces
 from .arguments import public
 from .errors import InputError, ModelError, unknown
-from .linalg import LDL, symmetric
+from .linalg import LDL, joined, symmetric
 from .model import Model, as_vector
 from .partition import pivots, rank
 from .symbolic import is_symbolic
@@ -251,7 +251,7 @@ def force_from_effort(model: Model, q, efforts):
     tau = {c.index: np.zeros(c.nv) for c in model.clusters}
     for block, _, J, _ in _maps(model, q):
         tau[block.cluster] = J.T @ np.stack([f[i] for i in block.actuators])
-    return np.concatenate([tau[c.index] for c in model.clusters])
+    return joined([tau[c.index] for c in model.clusters])
 
 
 @public
@@ -277,7 +277,7 @@ def _lifted(model: Model, q, w, v):
         local = local if drift is None else local - drift
         y = LDL(symmetric(F.T @ F)).solve(F.T @ local)
         out[block.cluster] = C.T @ LDL(symmetric(C @ C.T)).solve(y)
-    return np.concatenate([out[c.index] for c in model.clusters])
+    return joined([out[c.index] for c in model.clusters])
 
 
 def _stacked(model: Model, what: str, values):

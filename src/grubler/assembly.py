@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .embedding import stack_rows
+from .embedding import side_by_side
 from .errors import ClosureError
 from .loops import Loop, LoopJoint
 from .parts import Body
@@ -15,10 +15,21 @@ from .parts import Body
 CLOSED = 1e-12  # what assembly aims at, m or rad
 TOLERANCE = 1e-7  # an open loop beyond this is an error: round-off of CAD files stays below
 RESTARTS = 30
+YIELDING = 1e-4  # weight of rows that round-off keeps from closing, once the others are closed
+EXPLAINED = (
+    5  # restarts to find out whether an axis points the wrong way; searches with fewer do not
+)
 
 
 def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
+    """How far loops are from closed, m and rad; zero where they are closed and nowhere else."""
     return np.concatenate([loop.residual(positions) for loop in loops])
+
+
+def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np.ndarray:
+    """The derivative of `residual` by the stacked spanning velocities."""
+    rows = [side_by_side(bodies, loop, loop.slopes(positions)) for loop in loops]
+    return np.concatenate(rows)
 
 
 def move(bodies: Sequence[Body], positions: dict, step: np.ndarray) -> dict:
@@ -36,16 +47,30 @@ def move(bodies: Sequence[Body], positions: dict, step: np.ndarray) -> dict:
 def newton(
     bodies: Sequence[Body], loops: Sequence[Loop], positions: dict, held: Iterable[int] = ()
 ) -> tuple[dict, float]:
-    """Levenberg-Marquardt on φ from a guess; `held` columns do not move. Returns the gap, too."""
+    """Levenberg-Marquardt on the residual from a guess, and the gap that is left; `held` columns do
+    not move.
+
+    Rows with slack cannot all be met. They lead to the assembly, and yield to the others there.
+    """
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    found, gap = _marquardt(bodies, loops, positions, held, np.ones(len(slack)))
+    if slack.any():
+        found, _ = _marquardt(bodies, loops, found, held, np.where(slack > 0, YIELDING, 1.0))
+        gap = max(loop.opening(found) for loop in loops)
+    return found, gap
+
+
+def _marquardt(bodies, loops, positions: dict, held: Iterable[int], weights: np.ndarray):
+    """Levenberg-Marquardt on the weighted residual, and the largest entry of it that is left."""
     n = sum(body.joint.nv for body in bodies)
     free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
-    phi = residual(loops, positions)
+    phi = weights * residual(loops, positions)
     damping, slow = 1e-3, 0
     for _ in range(200):
         gap = np.abs(phi).max(initial=0.0)
         if gap < CLOSED * 1e-2 or damping > 1e12 or slow > 12:
             break
-        K = stack_rows(bodies, loops, positions, None)[0][:, free]
+        K = weights[:, None] * slopes(bodies, loops, positions)[:, free]
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         scale = s[0] if len(s) and s[0] > 0 else 1.0
         s = np.where(s > 1e-7 * scale, s, 0.0)  # round-off of redundant rows
@@ -57,7 +82,7 @@ def newton(
         step[free] = -Vt.T @ (gain * (U.T @ phi))
         step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
         moved = move(bodies, positions, step)
-        phi_moved = residual(loops, moved)
+        phi_moved = weights * residual(loops, moved)
         before, after = np.linalg.norm(phi), np.linalg.norm(phi_moved)
         slow = slow + 1 if after > 0.999 * before else 0
         if after < before:
@@ -82,6 +107,15 @@ def close(
     steps of growing size, `restarts` times at most.
     """
     held = list(held)
+    closed, best = _search(bodies, loops, guess, held, restarts)
+    if closed is None:
+        reverse = restarts >= EXPLAINED and _closes_reversed(bodies, loops, guess, best, held)
+        raise ClosureError(_cannot_close(loops, best, bool(held), reverse))
+    return closed
+
+
+def _search(bodies, loops, guess: dict, held: list[int], restarts: int) -> tuple[dict | None, dict]:
+    """Positions that close the loops, or None; and the best that were met."""
     positions, gap = newton(bodies, loops, guess, held)
     if not _closed(loops, positions, gap) and (loose := _without_orientation(loops)) is not None:
         # frames that start far apart in angle meet first in position, then turn
@@ -97,13 +131,13 @@ def close(
             start = move(bodies, guess, step)
         positions, gap = newton(bodies, loops, start, held)
         if _closed(loops, positions, gap):
-            return positions
+            return positions, positions
         stalled = stalled + 1 if gap > TOLERANCE and 0.99 < gap / best_gap < 1.01 else 0
         if gap < best_gap:
             best, best_gap = positions, gap
         if stalled >= 4:  # start after start ends with the same gap: out of reach
             break
-    raise ClosureError(_cannot_close(loops, best, bool(held)))
+    return None, best
 
 
 def _closed(loops: Sequence[Loop], positions: dict, gap: float) -> bool:
@@ -118,15 +152,27 @@ def _without_orientation(loops: Sequence[Loop]) -> list[Loop] | None:
     return [replace(loop, kind="ball") if w else loop for loop, w in zip(loops, welds, strict=True)]
 
 
-def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool) -> str:
-    worst = max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
-    fix = "free some of the fixed joints" if held else "check its frames, axes and link lengths"
-    if all(np.abs(loop.residual(positions)).max() < TOLERANCE for loop in loops):
-        flipped = next(loop for loop in loops if not loop.on_branch(positions))
+def _worst(loops: Sequence[Loop], positions: dict) -> Loop:
+    return max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
+
+
+def _closes_reversed(bodies, loops: Sequence[Loop], guess: dict, best: dict, held) -> bool:
+    """Whether the loops close with an axis of the worst loop turned round."""
+    worst = _worst(loops, best)
+    if (turned := worst.turned_round()) is None:
+        return False
+    others = [turned if loop is worst else loop for loop in loops]
+    return _search(bodies, others, guess, held, EXPLAINED)[0] is not None
+
+
+def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool, reverse: bool) -> str:
+    worst = _worst(loops, positions)
+    if reverse:
         return (
-            f"loop '{flipped.name}' closes only with its axes reversed: turn one axis round, "
+            f"loop '{worst.name}' closes only with its axes reversed: turn one axis round, "
             "or give a guess nearer to the assembled configuration"
         )
+    fix = "free some of the fixed joints" if held else "check its frames, axes and link lengths"
     return f"loop '{worst.name}' cannot be closed: still open by {worst.gap(positions)}; {fix}"
 
 
@@ -137,7 +183,7 @@ def check_closed(loops: Sequence[Loop], positions: dict) -> None:
             raise ClosureError(
                 f"loop '{loop.name}' cannot be closed at this q: its joints are out of reach"
             )
-        if not np.abs(loop.residual(positions)).max() <= TOLERANCE:
+        if not loop.opening(positions) <= TOLERANCE:
             raise ClosureError(
                 f"loop '{loop.name}' is open by {loop.gap(positions)} at this q: "
                 "use model.assemble(q)"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .arguments import public
-from .clusters import build_clusters, group_bodies
-from .errors import ModelError, unknown
+from .clusters import build_clusters
+from .embedding import Embedding
+from .errors import InputError, ModelError, unknown
+from .grouping import group_bodies
 from .joints import KINDS, Joint, unit
 from .loops import (
     LOOP_KINDS,
@@ -21,8 +24,9 @@ from .loops import (
 )
 from .loops.modules import NAMED
 from .model import Model, as_position
-from .partition import embed
+from .partition import RigidCluster, embed
 from .parts import (
+    WORLD,
     Actuator,
     Frame,
     TreeJoint,
@@ -30,8 +34,13 @@ from .parts import (
     frozen,
     inertia_matrix,
 )
+from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
 from .spatial import Transform, rpy_matrix
+
+_NOT_PROVEN = (
+    "the search for the cheapest clusters ended early, others may cost less: clusters= chooses them"
+)
 
 
 class ModelBuilder:
@@ -244,47 +253,119 @@ class ModelBuilder:
 
     @public
     def build(
-        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False
-    ) -> Model:
+        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False,
+        clusters: Sequence[Sequence[str]] = (), lock_idle: bool = False,
+    ) -> Model:  # fmt: skip
         """Check everything, weld fixed joints, cluster, assemble the loops and partition.
 
         `reference` is a guess of joint positions, by name, from which the loops are assembled
         (default zero). `analytic` closes loops in closed form where they have one (four-bars,
-        slider-cranks, parallel platforms), on the branch of the reference.
+        slider-cranks, parallel platforms), on the branch of the reference. `clusters` names bodies
+        that shall form a cluster, one list a cluster and no other body in it; the other bodies are
+        grouped as cheaply as possible, as all are by default. `lock_idle` locks rods that spin
+        about themselves and move nothing else. Loops that cannot move are welded. `notes` of the
+        model name all that was changed.
         """
-        tree = SpanningTree(self._masses, self._edges, self._joint_names)
-        loops = tuple(make(tree) for make in self._loops.values())
-        for loop in loops:
-            if not loop.bodies:
-                raise ModelError(
-                    f"loop '{loop.name}' joins a body to itself: it constrains nothing"
-                )
-        positions = {body.index: body.joint.motion.neutral() for body in tree.bodies}
-        for name, value in (reference or {}).items():
-            body = tree.joints("reference", [name])[0]
-            positions[body.index] = as_position(body, value)
-        groups = group_bodies(tree.bodies, loops)
-        embeddings = []
-        for members in groups:
-            own = tuple(loop for loop in loops if loop.bodies[0] in members)
-            local = {i: positions[i] for i in members}
-            bodies = tuple(tree.bodies[i] for i in members)
-            embedding, local = embed(bodies, own, local, analytic)
-            embeddings.append(embedding)
-            positions |= local
-        frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
-        frames = [
-            Frame(f.name, f.body, (self._frames[f.name][1] @ f.placement).rounded()) for f in frames
-        ] + tree.welded_frames()
-        actuators = [
-            Actuator(n, tree.joints(n, [joint])[0].index, gear, limit)
-            for n, (joint, gear, limit) in self._actuators.items()
-        ]
+        edges, makers, notes = dict(self._edges), dict(self._loops), []
+        guess: dict = dict(reference or {})
+        while True:
+            tree = SpanningTree(self._masses, edges, self._joint_names)
+            loops = _made(tree, makers)
+            positions = self._positions(tree, guess, edges)
+            grouping = group_bodies(tree.bodies, loops, _wanted(tree, clusters))
+            embeddings: list[Embedding] = []
+            try:
+                for members in grouping.groups:
+                    own = tuple(loop for loop in loops if loop.bodies[0] in members)
+                    local = {i: positions[i] for i in members}
+                    bodies = tuple(tree.bodies[i] for i in members)
+                    embedding, local = embed(bodies, own, local, analytic)
+                    embeddings.append(embedding)
+                    positions |= local
+                rigid = [x for e in embeddings for x in rigid_loops(e, positions)]
+            except RigidCluster as found:
+                rigid = found.loops
+                positions |= found.positions
+            changed = welded(tree.bodies, loops, rigid, positions, notes)
+            makers = {n: make for n, make in makers.items() if n not in changed.loops}
+            if lock_idle and not changed.joints:
+                changed = locked(tree.bodies, grouping.groups, embeddings, positions, notes)
+            if not changed.joints:
+                break
+            changed = changed.joints
+            guess = {b.joint.name: positions[b.index] for b in tree.bodies if b.name not in changed}
+            edges |= {n: replace(edges[n], joint=joint) for n, joint in changed.items()}
+        notes += [] if grouping.cheapest else [_NOT_PROVEN]
+        notes += [e.doubt for e in embeddings if getattr(e, "doubt", "")]
+        known = {loop.name: loop for embedding in embeddings for loop in embedding.loops}
+        loops = tuple(known[loop.name] for loop in loops)
         return Model(
             self.name, self.gravity, tree.bodies, loops,
-            build_clusters(tree.bodies, groups, embeddings), tuple(frames), tuple(actuators),
-            {i: frozen(x) for i, x in positions.items()},
+            build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
+            tuple(self._driven(tree, edges, notes)),
+            {i: frozen(x) for i, x in positions.items()}, notes=tuple(notes),
         )  # fmt: skip
+
+    def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
+        """The position of every tree joint before assembly, from a guess by joint name."""
+        positions = {body.index: body.joint.motion.neutral() for body in tree.bodies}
+        for name, value in guess.items():
+            child = self._joint_names.get(name)
+            if edges.get(child) is not self._edges.get(child):
+                continue  # welded or locked since
+            body = tree.joints("reference", [name])[0]
+            positions[body.index] = as_position(body, value)
+        return positions
+
+    def _placed(self, tree: SpanningTree) -> list[Frame]:
+        frames = []
+        for name, (body, placement) in self._frames.items():
+            carrier, X = tree.place(name, body)
+            frames.append(Frame(name, carrier, (placement @ X).rounded()))
+        return frames + tree.welded_frames()
+
+    def _driven(self, tree: SpanningTree, edges: dict, notes: list[str]) -> list[Actuator]:
+        """The actuators, without those of joints that turned out not to move."""
+        actuators = []
+        for name, (joint, gear, limit) in self._actuators.items():
+            child = self._joint_names.get(joint)
+            welded = child is not None and edges[child].joint.kind == "fixed"
+            if welded and self._edges[child].joint.kind != "fixed":
+                notes.append(f"actuator '{name}' is left out: joint '{joint}' cannot move")
+                continue
+            index = tree.joints(name, [joint])[0].index
+            actuators.append(Actuator(name, index, gear, limit))
+        return actuators
+
+
+def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:
+    loops = tuple(make(tree) for make in makers.values())
+    for loop in loops:
+        if not loop.bodies:
+            raise ModelError(f"loop '{loop.name}' joins a body to itself: it constrains nothing")
+    return loops
+
+
+def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Clusters asked for by names of bodies, as body indices."""
+    wanted, taken = [], {}
+    for number, names in enumerate(clusters):
+        if isinstance(names, str) or not len(names):
+            raise InputError(f"clusters[{number}] is {names!r}: give a list of names of bodies")
+        members = sorted({tree.place(f"clusters[{number}]", name)[0] for name in names})
+        if WORLD in members:
+            raise ModelError(
+                f"clusters[{number}] names {', '.join(names)}, of which one is the world or welded "
+                "to it: only bodies that move form clusters"
+            )
+        for i in members:
+            if i in taken:
+                raise ModelError(
+                    f"clusters[{number}]: '{tree.bodies[i].name}' is in clusters[{taken[i]}], too"
+                )
+        taken |= dict.fromkeys(members, number)
+        wanted.append(members)
+    return wanted
 
 
 def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:

@@ -16,7 +16,7 @@ from .arguments import public
 from .clusters import Cluster, build_clusters
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint
 from .errors import ClosureError, ModelError, PartitionError, unknown
-from .linalg import LDL, pivot_order
+from .linalg import LDL, joined, pivot_order
 from .loops.modules import ClosedForm, choose_branches
 from .model import Model, as_vector
 from .partition import closed_form, implicit_joint, pivots, rank
@@ -188,14 +188,14 @@ def convert_configuration(old: Model, new: Model, q):
 @public
 def convert_velocity(old: Model, new: Model, q, v):
     """v of one model of a mechanism as v of another; q is the old model's."""
-    return np.concatenate([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
+    return joined([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
 @public
 def convert_acceleration(old: Model, new: Model, q, v, a):
     """a of one model of a mechanism as a of another; q and v are the old model's."""
     changes = _changes(old, new, q, v)
-    return np.concatenate([T @ a[columns] + drift for columns, T, drift in changes])
+    return joined([T @ a[columns] + drift for columns, T, drift in changes])
 
 
 @public
@@ -211,7 +211,7 @@ def convert_force(old: Model, new: Model, q, tau):
             parts.append(LDL(T @ T.T).solve(T @ local))
         else:
             parts.append(np.linalg.solve(T.T, local))
-    return np.concatenate(parts)
+    return joined(parts)
 
 
 def _changes(old: Model, new: Model, q, v=None) -> list:

@@ -179,12 +179,14 @@ class ImplicitJoint(Embedding):
     """Loops closed implicitly: G = [1; -K_d⁻¹ K_i], g = [0; K_d⁻¹ k] on the kept rows of K.
 
     `kept` are the rows of the stacked K that are independent, `dependent` the columns solved for,
-    `order` the order in which the kept rows are eliminated.
+    `order` the order in which the kept rows are eliminated. `doubt` says in words where the rank
+    can be read in two ways, and is empty where it cannot.
     """
 
     kept: tuple[int, ...] = ()
     dependent: tuple[int, ...] = ()
     order: tuple[int, ...] = field(default=())
+    doubt: str = field(default="", metadata={"fingerprint": False})
 
     implicit = True
 
@@ -264,10 +266,15 @@ def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocit
     rows, biases = [], []
     for loop in loops:
         blocks, k = loop.linearize(positions, velocities)
-        row = [
-            blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
-            for body in bodies
-        ]
-        rows.append(np.concatenate(row, axis=1))
+        rows.append(side_by_side(bodies, loop, blocks))
         biases.append(k)
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
+
+
+def side_by_side(bodies: Sequence[Body], loop: Loop, blocks: dict):
+    """The rows of a loop over the joints of `bodies`, from blocks by body index."""
+    row = [
+        blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
+        for body in bodies
+    ]
+    return np.concatenate(row, axis=1)

@@ -7,7 +7,19 @@ small and well partitioned (dependent columns of a loop), and need no pivoting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+
+
+def joined(parts: Sequence, shape: tuple[int, ...] = (0,), axis: int = 0):
+    """Arrays one after the other; of none, an empty array of a shape (a model without joints)."""
+    return np.concatenate(parts, axis=axis) if len(parts) else np.zeros(shape)
+
+
+def stacked(parts: Sequence, shape: tuple[int, ...]):
+    """Equal arrays as rows of one; of none, an empty array of a shape."""
+    return np.stack(parts) if len(parts) else np.zeros(shape)
 
 
 def symmetric(M):
@@ -50,11 +62,11 @@ class LDL:
 
     def half(self, b):
         """L⁻¹ b: with `scale`, B' A⁻¹ C = half(B)' scale(half(C))."""
-        return np.stack(self._forward(b))
+        return np.stack(self._forward(b)) if self.inverse_pivots else b
 
     def scale(self, y):
         """D⁻¹ y."""
-        return np.stack([x * d for x, d in zip(y, self.inverse_pivots, strict=True)])
+        return stacked([x * d for x, d in zip(y, self.inverse_pivots, strict=True)], y.shape)
 
     def quadratic(self, B):
         """B' A⁻¹ B, by half a solve; symmetric."""
@@ -68,7 +80,7 @@ class LDL:
         x = [x[i] * self.inverse_pivots[i] for i in range(n)]
         for i in reversed(range(n)):
             x[i] = x[i] - sum((self.L[k][i] * x[k] for k in range(i + 1, n)), 0.0)
-        return np.stack(x)
+        return np.stack(x) if n else b
 
 
 def solve_general(A, B, order: tuple[int, ...] | None = None):
@@ -98,7 +110,7 @@ def eliminated(A, B, order: tuple[int, ...] | None = None):
         for j in range(k + 1, n):
             x[k] = x[k] - a[k][j] * x[j]
         x[k] = x[k] * inverse[k]
-    return np.stack(x), [a[k][k] for k in range(n)], inverse
+    return stacked(x, B.shape), [a[k][k] for k in range(n)], inverse
 
 
 class RowSpace:

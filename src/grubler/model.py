@@ -13,6 +13,7 @@ from .arguments import public
 from .clusters import Cluster
 from .errors import ClosureError, InputError, ModelError, unknown
 from .geometry import Shape
+from .linalg import joined
 from .loops import Loop
 from .parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .spatial import Transform
@@ -25,7 +26,8 @@ class Model:
     `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
     the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
     `nv` are their lengths. `reference` holds an assembled position of every tree joint, `geometry`
-    shapes by body, to be drawn: no computation depends on them.
+    shapes by body, to be drawn: no computation depends on them. `notes` say in words what building
+    the model decided that its description does not.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Model:
     geometry: Mapping[int, tuple[Shape, ...]] = field(
         default_factory=dict, metadata={"fingerprint": False}
     )
+    notes: tuple[str, ...] = field(default=(), metadata={"fingerprint": False})
 
     @cached_property
     def nq(self) -> int:
@@ -191,11 +194,10 @@ class Model:
 
     @public
     def loop_gap(self, q: np.ndarray) -> float:
-        """The largest residual over all loops, in m or rad."""
+        """The largest residual over all loops, in m or rad, beyond what the round-off of the
+        description leaves open (`loop.slack`)."""
         positions = self.unpack(q)
-        return max(
-            (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
-        )
+        return max((loop.opening(positions) for loop in self.loops), default=0.0)
 
     @public
     def integrate(self, q: np.ndarray, v: np.ndarray, dt: float = 1.0) -> np.ndarray:
@@ -217,7 +219,7 @@ class Model:
                 step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
                 moved = assembly.move(joint.bodies, positions, step * dt)
             parts += [moved[body.index] for body in joint.coordinates]
-        return np.concatenate(parts)
+        return joined(parts)
 
     @public
     def repartition(self, q: np.ndarray) -> Model:

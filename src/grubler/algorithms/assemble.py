@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..assembly import residual
 from ..compiler import iterate
-from ..linalg import LDL, solve_general, symmetric
+from ..linalg import LDL, joined, solve_general, symmetric
 
 LIMIT = 0.5
 
@@ -34,14 +33,26 @@ def assemble(model, q, tolerance=1e-12, count=50, hold=True):
             )  # fmt: skip
             for i in range(left.shape[0]):
                 gap = np.maximum(gap, np.abs(left[i]))
+            gap = np.maximum(gap, reversal(cluster, x))
         parts.append(x)
-    return np.concatenate(parts), gap
+    return joined(parts), gap
+
+
+def reversal(cluster, x):
+    """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
+    positions = cluster.embedding.positions(x)
+    cosines = [loop.alignment(positions) for loop in cluster.loops]
+    least = 1.0
+    for cosine in cosines:
+        if cosine is not None:
+            least = np.minimum(least, cosine)
+    return np.where(least > 0.0, 0.0, np.pi)
 
 
 def newton_step(joint, x, hold=True):
     """The next positions of an implicit cluster and the residual at the present ones."""
     positions = joint.positions(x)
-    phi = residual(joint.loops, positions)
+    phi = np.concatenate([loop.equations(positions) for loop in joint.loops])
     K, _ = joint.constraint(positions, None)
     kept = list(joint.kept)
     K = K[kept]

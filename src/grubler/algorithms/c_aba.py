@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..cluster_spatial import block_diagonal
-from ..linalg import LDL, symmetric
+from ..linalg import LDL, joined, symmetric
 from .c_rnea import net_forces
 from .first_pass import first_pass, stacked
 
@@ -62,7 +62,7 @@ def c_aba(model, q, v, tau, f_ext=None):
         own, a = move_on(state, D[k], u[k], U[k], W.get(k), parent)
         out.append(own)
         acc.append(a)
-    return np.concatenate(out)
+    return joined(out)
 
 
 def force_across(state, pA, tau, U, D, u):

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..linalg import joined
 from ..parts import WORLD
 from ..spatial import Transform, cross, rigid_parts, skew
 from .reduction import reduced, spin_row
@@ -120,4 +121,4 @@ def joint_forces(model, moving, f, joints):
             tau[k.index] = felt if tau[k.index] is None else tau[k.index] + felt
             if body.parent != WORLD:
                 f[body.parent] = f[body.parent] + back
-    return np.concatenate(tau)
+    return joined(tau)

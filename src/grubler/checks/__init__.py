@@ -66,6 +66,7 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         model.name,
         errors=tuple(errors),
         warnings=tuple(_warnings(model, loops, idle, closure, parts, driven)),
+        notes=model.notes,
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
         joints=dict(Counter(joint.kind for joint in model.joints)),
@@ -108,7 +109,7 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
             f"the loops stay open by {closure.assembled:.2g} m or rad after assembly: check their "
             "frames, axes and link lengths"
         )
-    for q in configurations[:3]:
+    for q in configurations[: 3 if model.nv else 0]:
         M = c_crba(model, q)
         scale = np.sqrt(np.abs(np.diag(M)))
         light = np.flatnonzero(scale == 0)
@@ -141,6 +142,9 @@ def _warnings(model, loops, idle, closure, parts, driven) -> list[str]:
                 f"the partition of loop '{p.loops[0]}' comes near a singularity (condition "
                 f"{p.worst:.2g}): use model.repartition(q) there"
             )
+    for cluster in model.clusters:
+        if doubt := getattr(cluster.embedding, "doubt", ""):
+            out.append(doubt)
     redundant = sum(loop.redundant for loop in loops if not loop.planar)
     if redundant:
         out.append(f"{redundant} rows of loops that are not planar are redundant: see the table")

@@ -31,12 +31,12 @@ class Description:
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
 
-    def build(self, reference: Mapping[str, float] | None = None) -> Model:
-        """Tell what was not used, and make the model."""
+    def build(self, reference: Mapping[str, float] | None = None, **options) -> Model:
+        """Tell what was not used, and make the model, with options of `ModelBuilder.build`."""
         self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
         try:
-            return attached(self.builder.build(start), self.shapes)
+            return attached(self.builder.build(start, **options), self.shapes)
         except GrublerError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise type(error)(f"{prefix}{error}") from error

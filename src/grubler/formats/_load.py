@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..arguments import public
@@ -28,6 +28,8 @@ def load(
     keyframe: str | int | None = None,
     reference: Mapping[str, float] | None = None,
     package_dirs: Iterable[str | Path] = (),
+    clusters: Sequence[Sequence[str]] = (),
+    lock_idle: bool = False,
 ) -> Model:
     """Read a robot with its loops from URDF(+), SDF, MJCF, or a YAML file beside a URDF.
 
@@ -35,8 +37,8 @@ def load(
     unless joined to the world, MJCF as written). `submechanisms` is a HyRoDyn or Gepetto YAML file
     for a URDF. Loops are assembled from `reference` (positions by joint name, over zero, over
     MJCF's first keyframe or the one named `keyframe`). `package_dirs` are searched for package://,
-    after ROS's own paths. What is not used is named in a `FormatWarning` with its line;
-    `strict=True` refuses it.
+    after ROS's own paths. `clusters` and `lock_idle` are as in `ModelBuilder.build`. What is not
+    used is named in a `FormatWarning` with its line; `strict=True` refuses it.
     """
     return describe(
         path,
@@ -45,7 +47,7 @@ def load(
         submechanisms=submechanisms,
         keyframe=keyframe,
         package_dirs=package_dirs,
-    ).build(reference)
+    ).build(reference, clusters=clusters, lock_idle=lock_idle)
 
 
 def describe(

@@ -250,9 +250,9 @@ class _Reader:
     def _name_the_rest(self) -> None:
         """Forces of the file that the model does not have."""
         m = self.m
-        stiff, names = np.asarray(m.jnt_stiffness).reshape(m.njnt, -1), self.names.joint
+        stiff, names = np.asarray(m.jnt_stiffness), self.names.joint
         turning = [j for j in range(m.njnt) if self._kind(j) in ("spherical", "free")]
-        self._name_joints("stiffness", [names[j] for j in turning if stiff[j].any()])
+        self._name_joints("stiffness", [names[j] for j in turning if np.any(stiff[j])])
         for what, rows in (("nonlinear stiffness", "jnt_stiffnesspoly"),
                            ("nonlinear damping", "dof_dampingpoly")):  # fmt: skip
             values = np.asarray(getattr(m, rows, np.zeros((0, 1))))

@@ -22,7 +22,7 @@ from ..algorithms.spanning import spanning_map
 from ..compiler import iterate
 from ..coordinates import with_embeddings
 from ..embedding import ImplicitJoint
-from ..linalg import RowSpace
+from ..linalg import RowSpace, joined
 from ..model import Model
 from ..spatial import cross, cross_motion
 from .conditioning import CHANGE, SMALL, SMALLEST, STEEPEST, slope, typical_sizes
@@ -129,7 +129,7 @@ class Partitioned:
                 parts.append(v[own])
             else:
                 parts += _rates(cluster.embedding.coordinates, xi[own], v[own])
-        return np.concatenate(parts)
+        return joined(parts)
 
     def acceleration(self, q, v, tau):
         if self.passive is not None:
@@ -209,7 +209,7 @@ class Spanning:
                 off = sum(np.abs(kept[c] - own[i]) for i, c in enumerate(joint.independent))
                 own = np.where(off <= 0.0, kept, G @ own)
             parts.append(own)
-        return np.concatenate(parts)
+        return joined(parts)
 
     def lower(self, w):
         """(v, what is carried) of all velocities."""
@@ -220,7 +220,7 @@ class Spanning:
                 carried.append(own)
                 own = np.stack([own[c] for c in cluster.embedding.independent])
             v.append(own)
-        return np.concatenate(v), np.concatenate(carried)
+        return joined(v), joined(carried)
 
     def _maps(self, q, w):
         """Of each cluster (N, ν, coordinates of w in N); (None, None, v) where nothing is to do."""
@@ -233,22 +233,22 @@ class Spanning:
             N, _, _ = joint.velocity_map(positions, None)
             y = N.T @ own
             _, _, drift = joint.velocity_map(positions, y)
-            yield cluster, N, np.concatenate([drift[b.index] for b in joint.bodies]), y
+            yield cluster, N, joined([drift[b.index] for b in joint.bodies]), y
 
     def acceleration(self, q, w, tau):
         maps = list(self._maps(q, w))
-        y = np.concatenate([y for *_, y in maps])
+        y = joined([y for *_, y in maps])
         force = []
         for cluster, N, _, _ in maps:
             own = tau[cluster.v]
             if N is not None:  # virtual work: the torques act on the independent joints
                 own = np.stack([N[c] for c in self._independent(cluster)]).T @ own
             force.append(own)
-        force = np.concatenate(force)
+        force = joined(force)
         if self.passive is not None:
             force = force + self.passive.force(self.model, q, y)
         z = c_aba(self.model, q, y, force)
-        return np.concatenate(
+        return joined(
             [z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps]
         )
 
@@ -265,11 +265,11 @@ class Spanning:
         parts = []
         for cluster, place in zip(self.model.clusters, self._places):
             parts += _rates(cluster.embedding.coordinates, xi[place], w[place])
-        return np.concatenate(parts)
+        return joined(parts)
 
     def land(self, q, w):
         """The velocities projected onto those that the loops allow."""
-        return np.concatenate([y if N is None else N @ y for _, N, _, y in self._maps(q, w)])
+        return joined([y if N is None else N @ y for _, N, _, y in self._maps(q, w)])
 
     def spanning_motion(self, q, w, dw):
         velocities, accelerations = [], []
@@ -277,11 +277,11 @@ class Spanning:
             joint, x, dx = cluster.embedding, w[place], dw[place]
             if not joint.implicit:
                 G, rates, drift = joint.velocity_map(joint.positions(q[cluster.q]), x)
-                x = np.concatenate([rates[b.index] for b in joint.bodies])
-                dx = G @ dx + np.concatenate([drift[b.index] for b in joint.bodies])
+                x = joined([rates[b.index] for b in joint.bodies])
+                dx = G @ dx + joined([drift[b.index] for b in joint.bodies])
             velocities.append(x)
             accelerations.append(dx)
-        return np.concatenate(velocities), np.concatenate(accelerations)
+        return joined(velocities), joined(accelerations)
 
     def regular(self, q, w):
         found = []
@@ -332,7 +332,7 @@ def _moved(model, q, xi, dtype, predicted, hold: bool):
             here = positions[body.index]
             moved.append(body.joint.motion.integrate(here, step[start : start + n]))
             start += n
-        x = np.concatenate(moved)
+        x = joined(moved)
         if joint.implicit:
             x, gap, _ = iterate(
                 lambda x, joint=joint: newton_step(joint, x, hold), x,
@@ -340,7 +340,7 @@ def _moved(model, q, xi, dtype, predicted, hold: bool):
             )  # fmt: skip
             closed.append(gap @ gap <= CLOSED[dtype] ** 2)
         parts.append(x)
-    return np.concatenate(parts), both(*closed)
+    return joined(parts), both(*closed)
 
 
 def _rates(bodies, xi, v) -> list:

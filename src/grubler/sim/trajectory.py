@@ -53,8 +53,9 @@ class Trajectory:
     def __getitem__(self, joint: str) -> np.ndarray:
         """Positions of a tree joint over time, dependent ones too: (T, nq) or (T, N, nq)."""
         body = self.model.body_of_joint(joint)
-        flat = self.q.reshape(-1, self.model.nq)
-        values = np.array([self.model.unpack(q)[body.index] for q in flat])
+        values = np.array(
+            [self.model.unpack(q)[body.index] for q, _ in zip(*self._flat, strict=True)]
+        )
         return values.reshape(*self.q.shape[:-1], body.joint.nq)
 
     def velocity(self, name: str) -> np.ndarray:
@@ -107,10 +108,15 @@ class Trajectory:
         return tuple(np.asarray(x, dtype=float).reshape(*lead, -1) for x in found)
 
     def _each(self, fn) -> np.ndarray:
-        flat = zip(
-            self.q.reshape(-1, self.model.nq), self.v.reshape(-1, self.model.nv), strict=True
+        return np.array([fn(q, v) for q, v in zip(*self._flat, strict=True)]).reshape(
+            self.q.shape[:-1]
         )
-        return np.array([fn(q, v) for q, v in flat]).reshape(self.q.shape[:-1])
+
+    @property
+    def _flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and v with one state a row."""
+        count = int(np.prod(self.q.shape[:-1]))
+        return self.q.reshape(count, self.model.nq), self.v.reshape(count, self.model.nv)
 
     @cached_property
     def kinetic(self) -> np.ndarray:
@@ -127,7 +133,7 @@ class Trajectory:
         from ..compiled import compile
 
         energy = compile(algorithms.energy, self.model)
-        q, v = self.q.reshape(-1, self.model.nq), self.v.reshape(-1, self.model.nv)
+        q, v = self._flat
         pair = np.stack([np.asarray(x) for x in energy(q, v)], axis=-1)
         return pair.reshape(*self.q.shape[:-1], 2)
 
