@@ -22,6 +22,7 @@ from .loops.modules import NAMED
 from .model import Model, as_position
 from .partition import embed
 from .parts import (
+    LARGEST,
     Actuator,
     Frame,
     TreeJoint,
@@ -45,6 +46,11 @@ class ModelBuilder:
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of bodies so far, welded ones counted."""
+        return len(self._masses)
 
     def add_body(
         self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
@@ -85,9 +91,9 @@ class ModelBuilder:
             )
         passive = {"damping": damping, "friction": friction, "stiffness": stiffness}
         for what, value in {"armature": armature, **passive}.items():
-            if not (np.isfinite(value) and value >= 0):
+            if not 0 <= value <= LARGEST:
                 raise ModelError(f"{what} of joint '{name}' is {value}: give a number >= 0")
-        if not np.isfinite(rest):
+        if not abs(rest) <= LARGEST:
             raise ModelError(f"rest position of joint '{name}' is {rest}: give a finite number")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
@@ -295,6 +301,8 @@ def _vector(what: str, x, n: int = 3) -> np.ndarray:
     x = np.asarray(x, dtype=float)
     if x.shape != (n,) or not np.all(np.isfinite(x)):
         raise ModelError(f"{what}: expected {n} finite numbers, got {x.tolist()}")
+    if not np.all(np.abs(x) <= LARGEST):
+        raise ModelError(f"{what}: {x.tolist()} is beyond {LARGEST:g}")
     return frozen(x)
 
 

@@ -13,6 +13,7 @@ from .joints import Continuous, Joint, Revolute, TurnedHinge
 from .spatial import Transform, skew, spatial_inertia
 
 WORLD = -1  # index of the fixed base
+LARGEST = 1e40  # of any number of a mechanism, in SI: m r² and its square stay far from overflow
 
 
 def frozen(x, dtype=float) -> np.ndarray:
@@ -136,8 +137,10 @@ def inertia_matrix(name: str, inertia) -> np.ndarray:
 
 def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bool) -> None:
     """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality."""
-    if not (np.isfinite(mass) and np.all(np.isfinite(com)) and np.all(np.isfinite(inertia))):
-        raise ModelError(f"body '{name}' has a mass, com or inertia that is not finite")
+    largest = np.abs(np.concatenate([[mass], np.ravel(com), np.ravel(inertia)])).max()
+    if not largest <= LARGEST:  # nor is NaN
+        what = f"beyond {LARGEST:g}" if np.isfinite(largest) else "that is not finite"
+        raise ModelError(f"body '{name}' has a mass, com or inertia {what}")
     if mass < 0:
         raise ModelError(f"body '{name}' has negative mass {mass:g} kg: masses are >= 0")
     scale = np.abs(inertia).max() + 1e-300

@@ -12,6 +12,7 @@ from ..errors import GrublerError, ModelError
 from ..geometry import Shape
 from ..model import Model
 from ..parts import check_inertia
+from ._files import MAX_BODIES
 from ._report import Complaints
 from ._xml import Element
 from .shapes import attached
@@ -35,6 +36,8 @@ class Description:
         """Tell what was not used, and make the model."""
         self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
+        if self.builder.size > MAX_BODIES:
+            raise ModelError(f"{self.source or 'text'}: more than {MAX_BODIES:,} bodies: split it")
         try:
             return attached(self.builder.build(start), self.shapes)
         except GrublerError as error:
@@ -91,9 +94,9 @@ def name_massless_leaves(
     for name in masses:
         root = find(name)
         total[root] = total.get(root, 0.0) + abs(masses[name]) + abs(moments[name])
-    busy = {find(parent) for parent, _, moving in edges if moving}
+    held = {find(parent) for parent, _, moving in edges if moving} | closed
     for _, child, moving in edges:
-        if moving and child not in busy | closed and total.get(child, 0.0) == 0.0:
+        if moving and child not in held and total.get(child, 0.0) == 0.0:
             complaints.add(
                 f"link '{child}' moves at the end of a chain without mass or inertia: give it an "
                 "<inertial>, or make its joint fixed",

@@ -81,7 +81,11 @@ READ = {
 }
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
-NO_DYNAMICS = {"visual", "collision", "material", "safety_controller", "calibration"}
+NO_DYNAMICS = {  # children that say nothing about the dynamics, by the element they belong in
+    "robot": {"material"},
+    "link": {"visual", "collision"},
+    "joint": {"safety_controller", "calibration"},
+}
 
 
 def load_urdf(source: str | Path, *, base: str = "fixed", strict: bool = False) -> Model:
@@ -126,11 +130,12 @@ class Tree:
         """The moving joints from the nearest common ancestor of two links to each of them."""
         up_a, up_b = self.chain(a), self.chain(b)
         shared = set(up_a) & set(up_b)
-        moving = [n for n in (*up_a, *up_b) if self.joints[n].text("type") != "fixed"]
-        return (
-            [n for n in up_a if n not in shared and n in moving],
-            [n for n in up_b if n not in shared and n in moving],
-        )
+
+        def moving(chain: list[str]) -> list[str]:
+            own = (n for n in chain if n not in shared)
+            return [n for n in own if self.joints[n].text("type") != "fixed"]
+
+        return moving(up_a), moving(up_b)
 
     def pose(self, link: str) -> Transform:
         """The transform from the root link into a link, all joints at zero."""
@@ -162,12 +167,13 @@ def audit(robot: Element, complaints: Complaints) -> None:
         if parent is not None and element.tag not in READ[parent.tag][1]:
             if element.tag == "joint_properties" and parent.tag == "joint":
                 _audit_friction(element, complaints)
-            elif element.tag not in NO_DYNAMICS:
+            elif element.tag not in NO_DYNAMICS.get(parent.tag, ()):
                 complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
             continue
         attributes, _ = READ[element.tag]
         if attributes is None:
             continue
+        complaints.add_stray_text(element)
         for name in element.attributes:
             if name not in attributes and not name.startswith("xmlns"):
                 complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
@@ -257,12 +263,15 @@ def describe(
     edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
     closed = {tree.ends(name)[1] for name in touched}
     name_massless_leaves(masses, moments, edges, closed, tree.links, complaints)
+    reflected: dict[str, float] = {}
+    for motor in motors:
+        reflected[motor.joint] = reflected.get(motor.joint, 0.0) + motor.armature
     for name, joint in tree.joints.items():
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
-        reflected = sum(motor.armature for motor in motors if motor.joint == name)
-        _add_joint(b, name, joint, (kinds or {}).get(name), independent, reflected)
+        kind = (kinds or {}).get(name)
+        _add_joint(b, name, joint, kind, independent, reflected.get(name, 0.0))
     for closure in closures:
         closure.add_to(b)
     add_actuators(b, tree, motors, complaints)
