@@ -54,16 +54,18 @@ class ModelBuilder:
 
     def add_body(
         self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
-        physical: bool = True,
+        physical: bool = True, welded: bool = False,
     ) -> None:  # fmt: skip
         """A rigid body: mass in kg, centre of mass in body axes, inertia about it in kg m².
 
         `physical=False` accepts an idealised inertia that violates the triangle inequality.
+        `welded=True` checks the principal moments only together with those of the bodies that
+        fixed joints weld to this one.
         """
         if name in self._masses or name == "world":
             raise ModelError(f"there is already a body named '{name}': names are unique")
         com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
-        check_inertia(name, float(mass), com, matrix, physical)
+        check_inertia(name, float(mass), com, matrix, physical, moments=not welded)
         self._masses[name] = Mass(float(mass), com, matrix)
 
     def add_joint(

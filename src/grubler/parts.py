@@ -135,8 +135,13 @@ def inertia_matrix(name: str, inertia) -> np.ndarray:
     return inertia
 
 
-def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bool) -> None:
-    """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality."""
+def check_inertia(
+    name: str, mass: float, com, inertia: np.ndarray, physical: bool, moments: bool = True
+) -> None:
+    """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality.
+
+    `moments=False` leaves the principal moments unchecked, of a part of a body.
+    """
     largest = np.abs(np.concatenate([[mass], np.ravel(com), np.ravel(inertia)])).max()
     if not largest <= LARGEST:  # nor is NaN
         what = f"beyond {LARGEST:g}" if np.isfinite(largest) else "that is not finite"
@@ -146,16 +151,18 @@ def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bo
     scale = np.abs(inertia).max() + 1e-300
     if np.abs(inertia - inertia.T).max() > 1e-9 * scale:
         raise ModelError(f"inertia of body '{name}' is not symmetric: use (I + I.T) / 2")
-    moments = np.linalg.eigvalsh(inertia)
-    if moments[0] < -1e-9 * scale - 1e-15:
+    if not moments:
+        return
+    principal = np.linalg.eigvalsh(inertia)
+    if principal[0] < -1e-9 * scale - 1e-15:
         raise ModelError(
             f"inertia of body '{name}' is not positive: principal moments "
-            f"{np.array2string(moments, precision=4)} kg m²; take it about the centre of mass"
+            f"{np.array2string(principal, precision=4)} kg m²; take it about the centre of mass"
         )
-    if physical and moments[0] + moments[1] < moments[2] * (1 - 1e-6) - 1e-15:
+    if physical and principal[0] + principal[1] < principal[2] * (1 - 1e-6) - 1e-15:
         raise ModelError(
             f"inertia of body '{name}' is not physical: principal moments "
-            f"{np.array2string(moments, precision=4)} kg m² violate the triangle inequality "
+            f"{np.array2string(principal, precision=4)} kg m² violate the triangle inequality "
             "(the two smaller ones must sum to at least the largest); correct it, or pass "
             "physical=False for a deliberate idealisation such as a planar link"
         )

@@ -115,7 +115,8 @@ MJCF = """<mujoco model="m"><compiler angle="radian"/><option gravity="0 0 -9.81
 <body name="d" pos="0.1 0 0"><joint name="j4" type="ball"/><geom class="c"/></body></body>
 <replicate count="2" offset="0 1 0"><body><joint axis="0 1 0"/><geom class="c"/></body>
 </replicate></body></worldbody>
-<tendon><fixed name="t"><joint joint="j1" coef="1"/><joint joint="j3" coef="2"/></fixed></tendon><equality><connect body1="b" body2="d" anchor="0.1 0 0"/>
+<tendon><fixed name="t"><joint joint="j1" coef="1"/><joint joint="j3" coef="2"/></fixed></tendon>
+<equality><connect body1="b" body2="d" anchor="0.1 0 0"/>
 <joint joint1="j2" joint2="j1" polycoef="0 1 0 0 0"/><tendon tendon1="t" active="false"/></equality>
 <actuator><motor name="m" joint="j1" gear="5"/><position joint="j2" kp="3"/></actuator>
 <contact><pair geom1="g" geom2="g2"/></contact>

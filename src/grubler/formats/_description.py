@@ -46,21 +46,30 @@ class Description:
 
 
 def add_body(
-    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints
-) -> None:
-    """A body whose inertia is checked: impossible ones refused, idealised ones named."""
-    physical = True
+    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints,
+    welded: bool = False,
+) -> None:  # fmt: skip
+    """A body whose inertia is checked: impossible ones refused, idealised ones named.
+
+    A part of a body, `welded` to others by fixed joints, may have negative moments (as CAD writes
+    for a link of a milligram): they are named, and what they sum up to is checked.
+    """
     try:
         check_inertia(name, mass, com, inertia, physical=True)
+        kind = {}
     except ModelError as error:
+        kind = {"physical": False}
+        message = str(error).split(";")[0]
         try:
-            check_inertia(name, mass, com, inertia, physical=False)
+            check_inertia(name, mass, com, inertia, physical=False, moments=not welded)
         except ModelError as worse:
             raise (at.error(str(worse)) if at is not None else worse) from None
-        complaints.add(str(error).split(";")[0], at)
-        physical = False
+        if welded:
+            kind["welded"] = True
+            message += "; it counts together with what is welded to it"
+        complaints.add(message, at)
     try:
-        b.add_body(name, mass, com, inertia, physical=physical)
+        b.add_body(name, mass, com, inertia, **kind)
     except ModelError as error:
         raise (at.error(str(error)) if at is not None else error) from None
 

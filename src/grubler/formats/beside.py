@@ -7,6 +7,7 @@ position and orientation (6d), and joints that are of another kind than the URDF
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from .urdf import UNIVERSAL, Tree, describe, read_tree
 from .urdf_loops import Closure, loop_closure
 from .urdf_transmissions import LINEAR, linear_couplings
 
+SERIAL = re.compile(r"(\d*[RPUSCH])*")  # HyRoDyn's types without a loop: R, 3R, RRP, none given
 GEPETTO_KINDS = {
     "SPHERICAL": "spherical", "FIXED": "fixed", "FREEFLYER": "free",
     **{f"UJOINT_{axes}": axes for axes in UNIVERSAL},
@@ -181,7 +183,8 @@ class Beside:
         rows = 0
         for loop in loops:
             rows += self._cut(loop, title)
-        if part.get("type") == "TRANSMISSION":
+        kind = str(part.get("type") or "")[:40]
+        if kind == "TRANSMISSION":
             self._transmission(part, title)
         elif loops:
             self.flags |= dict.fromkeys(independent, True)
@@ -190,10 +193,10 @@ class Beside:
                     f"{title}: {len(spanning)} joints less {rows} rows leave more freedoms than "
                     f"the {len(independent)} that are called independent: the rest is chosen"
                 )
-        elif len(independent) != len(spanning):
+        elif len(independent) != len(spanning) or not SERIAL.fullmatch(kind):
             self.complain(
-                f"{title}: no loop_constraints for a mechanism of type {part.get('type')}: its "
-                f"{len(spanning)} joints stay independent"
+                f"{title}: no loop_constraints for a mechanism of type {kind or 'unknown'}: its "
+                f"loops stay open, and its {len(spanning)} joints independent"
             )
 
     def _cut(self, loop: dict, title: str) -> int:

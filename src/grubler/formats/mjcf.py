@@ -64,7 +64,7 @@ class _Reader:
     def read(self, keyframe: str | int | None) -> Description:
         m = self.m
         b = ModelBuilder(self.compiled.title, gravity=tuple(m.opt.gravity))
-        self.fixed_at = constant_joints(self)
+        self.fixed_at = constant_joints(self.m)
         qpos = self._guess(keyframe)
         reference: dict[str, np.ndarray | float] = {}
         for body in range(1, m.nbody):

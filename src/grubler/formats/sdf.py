@@ -107,9 +107,12 @@ class _Reader:
             self._collect(child, f"{scope}{child.text('name')}::", static)
 
     def _add_all(self, b: ModelBuilder) -> dict:
-        for name, link in self.links.items():
-            self._add_link(b, name, link)
         self._choose_tree()
+        welded = set(self.static)
+        for spec in (self.joints[n] for n in self.carried.values()):
+            welded |= {spec.parent, spec.child} if spec.kind == "fixed" else set()
+        for name, link in self.links.items():
+            self._add_link(b, name, link, name in welded)
         reference = self._add_roots(b)
         specs = [self.joints[n] for n in self.carried.values()]
         edges = [(s.parent, s.child, s.kind != "fixed") for s in specs]
@@ -131,7 +134,7 @@ class _Reader:
                 b.add_frame(name, body, X.r, R=X.E.T)
         return reference
 
-    def _add_link(self, b: ModelBuilder, name: str, link: Element) -> None:
+    def _add_link(self, b: ModelBuilder, name: str, link: Element, welded: bool) -> None:
         inertial = link.child("inertial")
         if inertial is None:
             self.complaints.add(
@@ -151,7 +154,7 @@ class _Reader:
         I = X.E.T @ inertia_matrix(name, six) @ X.E
         value = 1.0 if mass is None else mass.value("1")
         self.masses[name], self.moments[name] = value, float(np.abs(I).max())
-        add_body(b, name, value, X.r, I, inertial, self.complaints)
+        add_body(b, name, value, X.r, I, inertial, self.complaints, welded)
 
     def _add_ball(self, b: ModelBuilder, element: Element, scope: str) -> None:
         links, points = [], []

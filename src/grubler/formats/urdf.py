@@ -19,10 +19,11 @@ from ..model import Model
 from ..parts import inertia_matrix
 from ..spatial import Transform
 from ._description import Description, add_body, name_massless_leaves
-from ._geometry import carrier_name, origin
+from ._geometry import carrier_name, origin, placed, pose_vector
 from ._report import Complaints
 from ._xml import Element, read_xml
-from .urdf_loops import CLOSURE_TAGS, Closure, read_closures
+from .urdf_audit import audit
+from .urdf_loops import Closure, read_closures
 from .urdf_transmissions import add_actuators, read_transmissions
 
 KINDS = {
@@ -33,65 +34,15 @@ KINDS = {
     "floating": "free",
     "planar": "planar",
 }
-# The attributes and the children that are read, by tag.
-READ = {
-    "robot": ({"name", "version"}, {"link", "joint", "transmission", *CLOSURE_TAGS}),
-    "link": ({"name"}, {"inertial"}),
-    "inertial": (set(), {"origin", "mass", "inertia"}),
-    "mass": ({"value"}, set()),
-    "inertia": ({"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, set()),
-    "joint": (
-        {"name", "type", "independent"},
-        {"origin", "parent", "child", "axis", "limit", "mimic", "dynamics"},
-    ),
-    "origin": ({"xyz", "rpy"}, set()),
-    "parent": ({"link"}, set()),
-    "child": ({"link"}, set()),
-    "axis": ({"xyz"}, set()),
-    "axis2": ({"xyz"}, set()),
-    "limit": ({"lower", "upper", "velocity", "effort"}, set()),
-    "mimic": ({"joint", "multiplier", "offset"}, set()),
-    "dynamics": ({"damping", "friction"}, set()),
-    "loop": ({"name", "type"}, {"predecessor", "successor", "axis", "axis2", "distance"}),
-    "coupling": ({"name", "type"}, {"predecessor", "successor", "ratio"}),
-    "predecessor": ({"link"}, {"origin"}),
-    "successor": ({"link"}, {"origin"}),
-    "ratio": ({"value"}, set()),
-    "distance": ({"value"}, set()),
-    "loop_joint": ({"name", "type"}, {"link1", "link2", "axis"}),
-    "link1": ({"link", "xyz", "rpy"}, set()),
-    "link2": ({"link", "xyz", "rpy"}, set()),
-    "constraint": (
-        {"name", "type"},
-        {"parent", "child", "parent_origin", "child_origin", "parent_axis", "child_axis"},
-    ),
-    "parent_origin": ({"xyz", "rpy"}, set()),
-    "child_origin": ({"xyz", "rpy"}, set()),
-    "parent_axis": ({"xyz"}, set()),
-    "child_axis": ({"xyz"}, set()),
-    "drake:ball_constraint": (
-        {"name"},
-        {f"drake:ball_constraint_{x}" for x in ("body_A", "body_B", "p_AP", "p_BQ")},
-    ),
-    "drake:ball_constraint_body_A": ({"name"}, set()),
-    "drake:ball_constraint_body_B": ({"name"}, set()),
-    "drake:ball_constraint_p_AP": ({"value"}, set()),
-    "drake:ball_constraint_p_BQ": ({"value"}, set()),
-    "transmission": (None, None),  # controller data; read where it names an actuator
-}
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
-NO_DYNAMICS = {  # children that say nothing about the dynamics, by the element they belong in
-    "robot": {"material"},
-    "link": {"visual", "collision"},
-    "joint": {"safety_controller", "calibration"},
-}
 
 
 def load_urdf(source: str | Path, *, base: str = "fixed", strict: bool = False) -> Model:
     """Read a URDF file, or URDF text.
 
     The root link is fixed to the world, or floats with `base="free"`; its joint is "root_joint".
+    A root called "world" is the world itself: what hangs from it by a fixed joint floats then.
     Fixed joints are welded; the links they carry stay as frames.
     """
     return describe_urdf(source, base=base, strict=strict).build()
@@ -157,33 +108,6 @@ def read_tree(source: str | Path, complaints: Complaints) -> Tree:
         raise ModelError("the description has no <link>")
     carrier, root = _check_tree(links, joints)
     return Tree(robot, links, joints, carrier, root)
-
-
-def audit(robot: Element, complaints: Complaints) -> None:
-    """Complain about every attribute and child that is not read."""
-    waiting: list[tuple[Element, Element | None]] = [(robot, None)]
-    while waiting:  # in the order of the file
-        element, parent = waiting.pop()
-        if parent is not None and element.tag not in READ[parent.tag][1]:
-            if element.tag == "joint_properties" and parent.tag == "joint":
-                _audit_friction(element, complaints)
-            elif element.tag not in NO_DYNAMICS.get(parent.tag, ()):
-                complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
-            continue
-        attributes, _ = READ[element.tag]
-        if attributes is None:
-            continue
-        complaints.add_stray_text(element)
-        for name in element.attributes:
-            if name not in attributes and not name.startswith("xmlns"):
-                complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
-        waiting += [(child, element) for child in reversed(element.children)]
-
-
-def _audit_friction(element: Element, complaints: Complaints) -> None:
-    for name in element.attributes:
-        if name not in ("damping", "friction") or element.number(name) != 0.0:
-            complaints.add(f"joint {name} (<{element.tag}>) is ignored", element)
 
 
 def by_name(elements: list[Element]) -> dict[str, Element]:
@@ -254,7 +178,8 @@ def describe(
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
     _check_base(tree, base)
     b = ModelBuilder(tree.robot.text("name", "robot"))
-    masses, moments = _add_links(b, tree, base, complaints)
+    masses, moments = _add_links(b, tree, base, complaints, _welded(tree, base, kinds or {}))
+    freed = _freed(tree, base)
     if tree.root != "world":
         b.add_joint("root_joint", base, "world", tree.root)
     couplings, motors = read_transmissions(tree, complaints)
@@ -266,7 +191,12 @@ def describe(
     reflected: dict[str, float] = {}
     for motor in motors:
         reflected[motor.joint] = reflected.get(motor.joint, 0.0) + motor.armature
+    reference = {}
     for name, joint in tree.joints.items():
+        if name == freed:
+            b.add_joint("root_joint", "free", "world", tree.ends(name)[1])
+            reference["root_joint"] = pose_vector(placed(*origin(joint)))
+            continue
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
@@ -275,7 +205,20 @@ def describe(
     for closure in closures:
         closure.add_to(b)
     add_actuators(b, tree, motors, complaints)
-    return Description(b, complaints, tree.robot.source)
+    return Description(b, complaints, tree.robot.source, reference)
+
+
+def _freed(tree: Tree, base: str) -> str | None:
+    """The fixed joint that holds the robot to a root link called "world", where it is to float."""
+    if base != "free" or tree.root != "world":
+        return None
+    carried = [n for n in tree.joints if tree.ends(n)[0] == "world"]
+    if len(carried) == 1 and tree.joints[carried[0]].text("type") == "fixed":
+        return carried[0]
+    raise InputError(
+        f"base='free', but the root link is 'world' and carries {len(carried)} joints: what floats "
+        "hangs from it by one fixed joint; leave base out, or rename the link"
+    )
 
 
 def _check_base(tree: Tree, base: str) -> None:
@@ -290,20 +233,33 @@ def _check_base(tree: Tree, base: str) -> None:
         )
 
 
-def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints):
+def _welded(tree: Tree, base: str, kinds: Mapping[str, str]) -> set[str]:
+    """The links on either side of fixed joints; the root's leads to the world."""
+    found = {tree.root} if base == "fixed" else set()
+    for name, joint in tree.joints.items():
+        if kinds.get(name, joint.text("type", "")) == "fixed":
+            found.update(tree.ends(name))
+    return found
+
+
+def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints, welded: set[str]):
     """Bodies of all links; returns their masses and largest moments of inertia."""
     masses, moments = {}, {}
     for name, link in tree.links.items():
         inertial = link.child("inertial")
         if name == "world":
-            if name != tree.root or base != "fixed" or inertial is not None:
-                raise link.error("only a fixed root link without inertia may be called 'world'")
+            if name != tree.root or inertial is not None:
+                raise link.error(
+                    "only a root link without <inertial> may be called 'world', the name of the "
+                    "ground: rename the link"
+                )
             continue
         mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
         if inertial is not None:
             mass, com, inertia = _inertial(name, inertial, complaints)
         masses[name], moments[name] = mass, float(np.abs(inertia).max())
-        add_body(b, name, mass, com, inertia, inertial or link, complaints)
+        at = inertial or link
+        add_body(b, name, mass, com, inertia, at, complaints, name in welded)
     return masses, moments
 
 
