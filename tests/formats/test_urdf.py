@@ -50,7 +50,9 @@ def test_reads_every_joint_type(kind, nv):
 def test_a_root_link_called_world_is_the_world():
     text = robot('<link name="world"/>', link("b"), joint("j", "world", "b"))
     assert load_urdf(text).nv == 1
-    with pytest.raises(ModelError, match="line 3, <link>: only a fixed root link"):
+    with pytest.raises(
+        ModelError, match="line 3, <link>: base='free', but the root link is 'world'"
+    ):
         load_urdf(text, base="free")
 
 

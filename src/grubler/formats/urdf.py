@@ -215,9 +215,10 @@ def _freed(tree: Tree, base: str) -> str | None:
     carried = [n for n in tree.joints if tree.ends(n)[0] == "world"]
     if len(carried) == 1 and tree.joints[carried[0]].text("type") == "fixed":
         return carried[0]
-    raise InputError(
-        f"base='free', but the root link is 'world' and carries {len(carried)} joints: what floats "
-        "hangs from it by one fixed joint; leave base out, or rename the link"
+    raise tree.links["world"].error(
+        f"base='free', but the root link is 'world', the ground, and carries "
+        f"{', '.join(carried) or 'nothing'}: a robot that may float hangs from it by one fixed "
+        "joint; leave base out, or rename the link"
     )
 
 
