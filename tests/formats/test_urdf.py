@@ -87,7 +87,7 @@ def test_an_inertia_no_body_can_have_is_a_warning_an_impossible_one_an_error():
         load_urdf(thin)
     with pytest.raises(ModelError, match=r"line 3: .*triangle inequality"):
         load_urdf(thin, strict=True)
-    with pytest.raises(ModelError, match=r"line 3, <inertial>.*not positive"):
+    with pytest.raises(ModelError, match=r"line 5, <inertial>.*not positive"):
         load_urdf(robot(*ARM).replace('ixx="1"', 'ixx="-1"'))
 
 
