@@ -33,6 +33,7 @@ KINDS = {
     "fixed": "fixed",
     "floating": "free",
     "planar": "planar",
+    "spherical": "spherical",
 }
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
@@ -310,10 +311,13 @@ def _add_joint(
     parent, child = (joint.required(end).text("link") for end in ("parent", "child"))
     xyz, R = origin(joint)
     axis = joint.child("axis")
+    passive = {} if (kind or given) == "fixed" else _passive(joint)
     try:
         if kind in UNIVERSAL:
-            _add_universal(b, name, kind, parent, child, xyz, R, _passive(joint))
+            _add_universal(b, name, kind, parent, child, xyz, R, passive)
             return
+        if armature:
+            passive["armature"] = passive.get("armature", 0.0) + armature
         b.add_joint(
             name,
             kind or KINDS[given],
@@ -323,18 +327,17 @@ def _add_joint(
             R=R,
             axis=(1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, "1 0 0"),
             independent=independent,
-            armature=armature,
             **({} if kind else _limits(joint, given)),
-            **({} if (kind or given) == "fixed" else _passive(joint)),
+            **passive,
         )
     except ModelError as error:
         raise joint.error(f"joint '{name}': {error}") from None
 
 
 def _passive(joint: Element) -> dict[str, float]:
-    """Damping and friction of a joint."""
+    """Damping, friction and armature of a joint; only URDF+ has the last one there."""
     dynamics = joint.child("dynamics")
-    names = () if dynamics is None else ("damping", "friction")
+    names = () if dynamics is None else ("damping", "friction", "armature")
     return {n: dynamics.number(n) for n in names if n in dynamics.attributes}
 
 
@@ -354,7 +357,7 @@ def _add_universal(
 def _limits(joint: Element, kind: str) -> dict[str, float]:
     """The limits that are given; of lower and upper, one alone makes the other zero."""
     limit = joint.child("limit")
-    if limit is None or kind in ("fixed", "floating", "planar"):
+    if limit is None or kind in ("fixed", "floating", "planar", "spherical"):
         return {}
     names = {"velocity": "velocity_limit", "effort": "effort_limit"}
     found = {arg: limit.number(name) for name, arg in names.items() if name in limit.attributes}

@@ -24,7 +24,7 @@ READ = {
     "axis2": ({"xyz"}, set()),
     "limit": ({"lower", "upper", "velocity", "effort"}, set()),
     "mimic": ({"joint", "multiplier", "offset"}, set()),
-    "dynamics": ({"damping", "friction"}, set()),
+    "dynamics": ({"damping", "friction", "armature"}, set()),
     "loop": ({"name", "type"}, {"predecessor", "successor", "axis", "axis2", "distance"}),
     "coupling": ({"name", "type"}, {"predecessor", "successor", "ratio"}),
     "predecessor": ({"link"}, {"origin"}),

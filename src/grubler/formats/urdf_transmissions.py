@@ -89,7 +89,7 @@ def _motors(tree, element: Element, complaints) -> list[Motor]:
             f"<transmission> is ignored: {unknown('joint', joint, tree.joints)}", element
         )
         return []
-    if tree.joints[joint].text("type", "") in ("fixed", "floating", "planar"):
+    if tree.joints[joint].text("type", "") in ("fixed", "floating", "planar", "spherical"):
         complaints.add(f"<transmission> is ignored: joint '{joint}' has no single motion", element)
         return []
     reduction = next(
