@@ -1,12 +1,14 @@
 """Descriptions at the border of what is valid: what is accepted, what is refused, and the words."""
 
+import warnings
+
 import numpy as np
 import pytest
 from shared_models import error, quiet
 
 import grubler as gb
 from grubler.errors import InputError, ModelError
-from grubler.formats import convert, describe, load
+from grubler.formats import FormatWarning, convert, describe, load
 
 LINK = """<link name="{}"><inertial><origin xyz="0.1 0 0"/><mass value="{}"/>
 <inertia ixx="{}" ixy="0" ixz="0" iyy="{}" iyz="0" izz="{}"/></inertial></link>"""
@@ -194,3 +196,32 @@ def test_welded_joints_that_move_are_refused(case):
         given[what][iq if what == "q" else iv] += 1e-3
         with pytest.raises(InputError, match="is welded in"):
             convert.from_mujoco(model, other, **given)
+
+
+# Axes of zero, and MuJoCo's own warnings
+
+
+@pytest.mark.parametrize("tag", ["axis", "axis2"])
+def test_a_gearbox_about_no_axis_is_refused(tag):
+    link = """<link name="{}"><inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz>
+    </inertia></inertial></link>"""
+    hinge = """<joint name="{}" type="revolute"><parent>world</parent><child>{}</child>
+    <axis><xyz>0 0 1</xyz></axis></joint>"""
+    gears = """<joint name="g" type="gearbox"><parent>a</parent><child>b</child>
+    <axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2><gearbox_ratio>2</gearbox_ratio>
+    <gearbox_reference_body>world</gearbox_reference_body></joint>"""
+    head = '<sdf version="1.9"><model name="m">' + link.format("a") + link.format("b")
+    text = f"{head}{hinge.format('i', 'a')}{hinge.format('j', 'b')}{{}}</model></sdf>"
+    assert load(text.format(gears)).nv == 1
+    zero = gears.replace(f"<{tag}><xyz>0 0 1", f"<{tag}><xyz>0 0 0")
+    with pytest.raises(ModelError, match=r"joint 'g': axis .* is not a direction"):
+        load(text.format(zero))
+
+
+def test_warnings_of_mujoco_are_said_as_ours():
+    pytest.importorskip("mujoco")
+    twice = f'<body name="a"><joint name="i"/><joint name="k"/>{BODY}</body>'  # about one axis
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        load(f"<mujoco><worldbody>{twice}</worldbody></mujoco>")
+    assert all(w.category is FormatWarning for w in heard)

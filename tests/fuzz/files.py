@@ -142,6 +142,7 @@ class Worker:
             elif self.cpu() - self.begun > SECONDS + 5:  # 5 s to import everything
                 found = (self.index, f"runs longer than {SECONDS} s")
                 self.process.kill()
+                self.process.join()
         except (EOFError, OSError):
             self.process.join()
             found = (self.index, f"the process ended with status {self.process.exitcode}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -84,7 +85,10 @@ def compile_mjcf(
         _without_sizes(spec)
         missing = Missing(mj, spec, files, roots, complaints)
         missing.leave_out()
-        model = spec.compile()
+        with warnings.catch_warnings(record=True) as told:  # MuJoCo 4 warns through Python, too
+            warnings.simplefilter("always")
+            model = spec.compile()
+        heard += [str(warning.message) for warning in told]
     except (ValueError, RuntimeError, TypeError, mj.FatalError) as error:
         if isinstance(error, ModelError):
             raise

@@ -35,6 +35,7 @@ KINDS = {
     "planar": "planar",
     "spherical": "spherical",
 }
+MANY = ("floating", "planar", "spherical")  # of several freedoms: without limits
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
 
@@ -201,6 +202,8 @@ def describe(
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
+        if joint.text("type") in MANY and joint.child("limit") is not None:
+            complaints.add(f"<limit> of a {joint.text('type')} <joint> is ignored", joint)
         kind = (kinds or {}).get(name)
         _add_joint(b, name, joint, kind, independent, reflected.get(name, 0.0))
     for closure in closures:
@@ -357,7 +360,7 @@ def _add_universal(
 def _limits(joint: Element, kind: str) -> dict[str, float]:
     """The limits that are given; of lower and upper, one alone makes the other zero."""
     limit = joint.child("limit")
-    if limit is None or kind in ("fixed", "floating", "planar", "spherical"):
+    if limit is None or kind == "fixed" or kind in MANY:
         return {}
     names = {"velocity": "velocity_limit", "effort": "effort_limit"}
     found = {arg: limit.number(name) for name, arg in names.items() if name in limit.attributes}
