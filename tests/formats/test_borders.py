@@ -225,3 +225,18 @@ def test_warnings_of_mujoco_are_said_as_ours():
         warnings.simplefilter("always")
         load(f"<mujoco><worldbody>{twice}</worldbody></mujoco>")
     assert all(w.category is FormatWarning for w in heard)
+
+
+def test_a_second_pin_on_a_hinge_is_a_redundant_loop():
+    """A door on two hinges: the loop takes no freedom, and the dynamics is that without it."""
+    parts = ['<link name="base"/>', ARM, JOINT.format("j", "revolute", "base", "arm")]
+    pin = """<loop name="pin" type="spherical"><predecessor link="base"><origin xyz="0 0.5 0.3"/>
+    </predecessor><successor link="arm"><origin xyz="0 0.5 0"/></successor></loop>"""
+    model, without = load(urdf(*parts, pin)), load(urdf(*parts))
+    assert (model.nv, len(model.loops), without.nv) == (1, 1, 1)
+    for seed in range(3):
+        q, v = model.random_state(seed)
+        for f in (gb.forward_dynamics, gb.compile(gb.forward_dynamics, model)):
+            a = f(q, v, [0.3]) if f is not gb.forward_dynamics else f(model, q, v, [0.3])
+            assert error(a, gb.forward_dynamics(without, q, v, [0.3])) < 1e-15
+        assert model.loop_gap(q) < 1e-15

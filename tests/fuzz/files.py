@@ -152,8 +152,12 @@ class Worker:
         return found
 
 
-def fuzz(seed: int, first: int, count: int, seconds: float, jobs: int, tell) -> tuple[int, dict]:
-    """Run cases from `first` on; returns the number of the next one and how often each came out."""
+def fuzz(seed: int, first: int, count: int, seconds: float, jobs: int, tell, save) -> None:
+    """Run cases from `first` on.
+
+    `tell` is called with each case that went wrong, `save` now and then, and at the end, with the
+    number of the case to go on from and how often each outcome was seen.
+    """
     workers = [Worker(seed) for _ in range(jobs)]
     tally: dict[str, int] = {"model": 0, "refused": 0}
     upcoming, end, stop = first, first + count, time.monotonic() + seconds
@@ -176,10 +180,12 @@ def fuzz(seed: int, first: int, count: int, seconds: float, jobs: int, tell) -> 
             tally[what] = tally.get(what, 0) + 1
             if what not in ("model", "refused"):
                 tell(index, what)
+            if sum(tally.values()) % 100 == 0:
+                save(min((w.index for w in busy), default=upcoming), tally)
     for worker in workers:
         worker.give(None)
         worker.process.join(5)
-    return upcoming, tally
+    save(upcoming, tally)
 
 
 def main() -> int:
@@ -206,13 +212,18 @@ def main() -> int:
     def tell(index: int, what: str) -> None:
         print(f"{what}\n    {again} {index}", flush=True)
 
-    following, tally = fuzz(
-        arguments.seed, first, arguments.count, 3600 * arguments.hours, arguments.jobs, tell
-    )
-    if arguments.state:
-        arguments.state.write_text(json.dumps({"next": following, "outcomes": tally}, indent=1))
-    print(f"cases {first} to {following - 1}: {json.dumps(tally, indent=1, ensure_ascii=False)}")
-    return 0 if set(tally) <= {"model", "refused"} else 1
+    found: dict[str, int] = {}
+
+    def save(following: int, tally: dict[str, int]) -> None:
+        found.update(tally, next=following)
+        if arguments.state:
+            arguments.state.write_text(json.dumps({"next": following, "outcomes": tally}))
+
+    seconds = 3600 * arguments.hours
+    fuzz(arguments.seed, first, arguments.count, seconds, arguments.jobs, tell, save)
+    following = found.pop("next")
+    print(f"cases {first} to {following - 1}: {json.dumps(found, indent=1, ensure_ascii=False)}")
+    return 0 if set(found) <= {"model", "refused"} else 1
 
 
 if __name__ == "__main__":

@@ -71,18 +71,18 @@ def hang(connection, seed):
 def test_hangs_and_crashes_are_found_and_the_run_goes_on(monkeypatch):
     monkeypatch.setattr(files, "work", hang)
     monkeypatch.setattr(files, "SECONDS", -4)  # less what a worker has to import
-    found = {}
-    following, tally = files.fuzz(0, 0, 4, 60.0, 1, found.__setitem__)
-    assert following == 4 and tally["model"] == 2
+    found, saved = {}, []
+    files.fuzz(0, 0, 4, 60.0, 1, found.__setitem__, lambda *x: saved.append(x))
+    assert saved[-1][0] == 4 and saved[-1][1]["model"] == 2
     assert found == {1: "runs longer than -4 s", 2: "the process ended with status 9"}
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
     seen = []
 
-    def fuzz(seed, first, count, seconds, jobs, tell):
+    def fuzz(seed, first, count, seconds, jobs, tell, save):
         seen.append(first)
-        return first + count, {"model": count}
+        save(first + count, {"model": count})
 
     monkeypatch.setattr(files, "fuzz", fuzz)
     state = tmp_path / "state.json"
