@@ -289,3 +289,31 @@ def test_root_bounds_what_an_sdf_includes(tree):
 def test_root_is_a_folder(tree):
     with pytest.raises(InputError, match="is not a folder"):
         load(ARM.format(""), root=tree / "out" / "r.urdf")
+
+
+def test_nested_includes_are_found_as_mujoco_finds_them(tmp_path):
+    """Beside the main file, else beside the file that names it: MuJoCo reads the same bodies."""
+    mujoco = pytest.importorskip("mujoco")
+    places = [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
+    places[-1].mkdir(parents=True)
+    (tmp_path / "main.xml").write_text('<mujoco><include file="a/1.xml"/></mujoco>')
+    (tmp_path / "a" / "1.xml").write_text('<mujoco><include file="b/2.xml"/></mujoco>')
+    (tmp_path / "a" / "b" / "2.xml").write_text('<mujoco><include file="3.xml"/></mujoco>')
+    for k, place in enumerate(places):
+        (place / "3.xml").write_text(mjcf(BODY.replace('"b"', f'"b{k}"')))
+    for expected in ("b0", "b2"):
+        known = mujoco.MjModel.from_xml_path(str(tmp_path / "main.xml"))
+        model = load(tmp_path / "main.xml", strict=True)
+        assert known.body(1).name == model.bodies[0].name == expected
+        (places[int(expected[1])] / "3.xml").unlink()
+    with pytest.raises(ModelError, match=r"2.xml, line 1, <include>: cannot read .*3.xml"):
+        load(tmp_path / "main.xml")
+
+
+def test_the_command_line_bounds_files_too(tree, capsys):
+    from grubler.cli import main
+
+    name = str(tree / "out" / "r.urdf")
+    assert main(["check", name, "--root", str(tree / "in")]) == 1
+    assert "is not below root=" in capsys.readouterr().out
+    assert main(["check", name, "--root", str(tree)]) == 0
