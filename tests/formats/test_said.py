@@ -24,6 +24,7 @@ def messages(text: str) -> str:
 def test_nothing_is_said_of_what_is_read():
     assert not messages(URDF) and not messages(SDF)
     assert load(URDF, strict=True).nv == load(SDF, strict=True).nv == 1
+    assert load(DRIVEN, strict=True).actuators[0].gear == 5.0
 
 
 URDFS = {  # (what stands there, what is put there instead): what is said
@@ -33,6 +34,14 @@ URDFS = {  # (what stands there, what is put there instead): what is said
     ('<link name="a"/>', '<link name="a">0 0 1</link>'): "the text '0 0 1' in <link> is ignored",
     ('<mass value="1"/>', '<mass value="1">2</mass>'): "the text '2' in <mass> is ignored",
 }  # fmt: skip
+MOTOR = """<transmission name="t"><type>SimpleTransmission</type><joint name="j">
+<hardwareInterface>e</hardwareInterface></joint><actuator name="m"><mechanicalReduction>5
+</mechanicalReduction></actuator></transmission></robot>"""
+MOTORS = {
+    ("mechanicalReduction", "mechanicalreduction"): "<mechanicalreduction> in <actuator> is",
+    ('<actuator name="m">', '<actuator name="m" gear="5">'): "attribute gear= of <actuator>",
+    ("</joint>\n<act", "</joint>9<act"): "the text '9' in <transmission> is ignored",
+}
 SDFS = {
     ("<mass>2</mass>", "<mass></mass>"): "<mass> is empty: SDF's default is used",
     ("<ixx>1</ixx>", "<ixx> </ixx>"): "<ixx> is empty",
@@ -44,11 +53,17 @@ SDFS = {
 }
 
 
-@pytest.mark.parametrize("text, case", [*((URDF, c) for c in URDFS), *((SDF, c) for c in SDFS)])
+DRIVEN = URDF.replace("</robot>", MOTOR.replace("</joint><act", "</joint>\n<act"))
+CASES = [
+    *((URDF, c) for c in URDFS), *((DRIVEN, c) for c in MOTORS), *((SDF, c) for c in SDFS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text, case", CASES)
 def test_what_is_not_read_is_said(text, case):
     changed = text.replace(*case)
     assert changed != text
-    assert (URDFS | SDFS)[case] in messages(changed)
+    assert (URDFS | MOTORS | SDFS)[case] in messages(changed)
     with pytest.raises(ModelError, match="cannot be used as written"):
         load(changed, strict=True)
 

@@ -35,7 +35,7 @@ KINDS = {
     "planar": "planar",
     "spherical": "spherical",
 }
-MANY = ("floating", "planar", "spherical")  # of several freedoms: without limits
+MANY = ("floating", "planar", "spherical")  # of several freedoms: URDF's limits do not apply
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
 
@@ -202,8 +202,6 @@ def describe(
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
-        if joint.text("type") in MANY and joint.child("limit") is not None:
-            complaints.add(f"<limit> of a {joint.text('type')} <joint> is ignored", joint)
         kind = (kinds or {}).get(name)
         _add_joint(b, name, joint, kind, independent, reflected.get(name, 0.0))
     for closure in closures:

@@ -50,34 +50,56 @@ READ = {
     "drake:ball_constraint_body_B": ({"name"}, set()),
     "drake:ball_constraint_p_AP": ({"value"}, set()),
     "drake:ball_constraint_p_BQ": ({"value"}, set()),
-    "transmission": (None, None),  # controller data; read where it names an actuator
+    "transmission": (None, None),  # looked at where its type is read, see TRANSMISSION
+}
+# The same within a <transmission>, where <joint> means something else.
+TRANSMISSION = {
+    "transmission": ({"name", "type"}, {"type", "joint", "actuator", "mechanicalReduction"}),
+    "type": (set(), set()),
+    "mechanicalReduction": (set(), set()),
+    "joint": ({"name"}, {"depends_on", "mechanicalReduction"}),
+    "depends_on": ({"joint", "multiplier", "offset"}, set()),
+    "actuator": ({"name"}, {"mechanicalReduction", "drake:rotor_inertia", "drake:gear_ratio"}),
+    "drake:rotor_inertia": ({"value"}, set()),
+    "drake:gear_ratio": ({"value"}, set()),
 }
 NO_DYNAMICS = {  # children that say nothing about the dynamics, by the element they belong in
     "robot": {"material"},
     "link": {"visual", "collision"},
     "joint": {"safety_controller", "calibration"},
 }
+CONTROLLER = {  # children within a <transmission> that a controller alone needs
+    "hardwareInterface", "role", "offset", "saturationLower", "saturationUpper", "deadBandUpper",
+    "deadBandLower", "ignoreTransmissionAbsoluteEncoder", "motorTorqueConstant",
+}  # fmt: skip
+TEXTS = ("type", "mechanicalReduction")  # which hold text
 
 
-def audit(robot: Element, complaints: Complaints) -> None:
-    """Complain about every attribute and child that is not read."""
-    waiting: list[tuple[Element, Element | None]] = [(robot, None)]
+def audit(root: Element, complaints: Complaints, read: dict = READ) -> None:
+    """Complain about every attribute and child that is not read: of a <robot> by READ, of a
+    <transmission> by TRANSMISSION."""
+    waiting: list[tuple[Element, Element | None]] = [(root, None)]
     while waiting:  # in the order of the file
         element, parent = waiting.pop()
-        if parent is not None and element.tag not in READ[parent.tag][1]:
+        if parent is not None and element.tag not in read[parent.tag][1]:
             if element.tag == "joint_properties" and parent.tag == "joint":
                 _audit_friction(element, complaints)
-            elif element.tag not in NO_DYNAMICS.get(parent.tag, ()):
+            elif element.tag not in _passed_over(parent, read):
                 complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
             continue
-        attributes, _ = READ[element.tag]
+        attributes, _ = read[element.tag]
         if attributes is None:
             continue
-        complaints.add_stray_text(element)
+        if element.tag not in TEXTS:
+            complaints.add_stray_text(element)
         for name in element.attributes:
             if name not in attributes and not name.startswith("xmlns"):
                 complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
         waiting += [(child, element) for child in reversed(element.children)]
+
+
+def _passed_over(parent: Element, read: dict) -> set[str]:
+    return NO_DYNAMICS.get(parent.tag, set()) if read is READ else CONTROLLER
 
 
 def _audit_friction(element: Element, complaints: Complaints) -> None:
