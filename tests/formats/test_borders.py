@@ -240,3 +240,28 @@ def test_a_second_pin_on_a_hinge_is_a_redundant_loop():
             a = f(q, v, [0.3]) if f is not gb.forward_dynamics else f(model, q, v, [0.3])
             assert error(a, gb.forward_dynamics(without, q, v, [0.3])) < 1e-15
         assert model.loop_gap(q) < 1e-15
+
+
+OPTIONS = {
+    "root": ({"root": 3}, "root takes names of folders, not int"),
+    "packages": ({"package_dirs": [3]}, "package_dirs takes names of folders, not int"),
+    "reference": ({"reference": [0.1]}, "reference is a mapping"),
+    "keyframe": ({"keyframe": [1]}, "keyframe is a name or a number, not list"),
+    "flag": ({"keyframe": True}, "keyframe is a name or a number, not bool"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_of_another_type_are_refused(case):
+    pytest.importorskip("mujoco")
+    options, message = OPTIONS[case]
+    with pytest.raises(InputError, match=message):
+        load(HELD, **options)
+
+
+def test_one_folder_of_packages_needs_no_list(tmp_path):
+    (tmp_path / "bot").mkdir()
+    text = urdf('<link name="base"/>', ARM, JOINT.format("j", "revolute", "base", "arm"))
+    (tmp_path / "bot" / "r.urdf").write_text(text)
+    for given in (tmp_path, str(tmp_path), [tmp_path]):
+        assert load("package://bot/r.urdf", package_dirs=given).nv == 1

@@ -317,3 +317,28 @@ def test_the_command_line_bounds_files_too(tree, capsys):
     assert main(["check", name, "--root", str(tree / "in")]) == 1
     assert "is not below root=" in capsys.readouterr().out
     assert main(["check", name, "--root", str(tree)]) == 0
+
+
+@pytest.mark.parametrize("kind", ["urdf", "sdf"])
+def test_a_chain_of_thousands_of_links_is_read_in_linear_time(kind):
+    parts = {
+        "urdf": (
+            f'<link name="l{{0}}">{INERTIAL}</link>',
+            '<joint name="j{0}" type="revolute"><parent link="l{1}"/><child link="l{0}"/></joint>',
+            '<robot name="r">{}</robot>',
+        ),
+        "sdf": (
+            '<link name="l{0}"><inertial><mass>1</mass></inertial></link>',
+            '<joint name="j{0}" type="revolute"><parent>l{1}</parent><child>l{0}</child></joint>',
+            '<sdf version="1.9"><model name="m">{}</model></sdf>',
+        ),
+    }
+    link, joint, frame = parts[kind]
+    seconds = []
+    for n in (1000, 8000):
+        links = [link.format(i) for i in range(n)]
+        text = frame.format("".join(links + [joint.format(i, i - 1) for i in range(1, n)]))
+        start = time.process_time()
+        assert describe(text).builder.size == n
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 24 * seconds[0]  # 8 is linear, 64 is quadratic

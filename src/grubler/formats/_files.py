@@ -30,9 +30,12 @@ class Files:
         root: str | Path | None = None,
     ):  # fmt: skip
         self.folder = folder
-        self.package_dirs = [Path(p) for p in package_dirs]
-        self.root = None if root is None else Path(root).resolve()
-        if self.root is not None and not self.root.is_dir():
+        single = isinstance(package_dirs, (str, Path))
+        self.package_dirs = [
+            _path("package_dirs", p) for p in ([package_dirs] if single else package_dirs)
+        ]
+        self.root = None if root is None else _resolved(_path("root", root))
+        if self.root is not None and not is_folder(self.root):
             raise InputError(f"root={str(root)!r} is not a folder: files are only read below it")
         self._found: dict[str, Path | None] = {}
 
@@ -143,6 +146,12 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError):
         return False
+
+
+def _path(name: str, value: object) -> Path:
+    if not isinstance(value, (str, Path)):
+        raise InputError(f"{name} takes names of folders, not {type(value).__name__}")
+    return Path(value)
 
 
 def _resolved(path: Path) -> Path:

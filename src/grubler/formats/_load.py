@@ -39,6 +39,8 @@ def load(
     packages), whatever the description says. What is not used is named in a `FormatWarning` with
     its line; `strict=True` refuses it.
     """
+    if reference is not None and not isinstance(reference, Mapping):
+        raise InputError("reference is a mapping {joint: position}")
     return describe(
         path,
         strict=strict,

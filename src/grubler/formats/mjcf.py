@@ -87,6 +87,8 @@ class _Reader:
         if keyframe is None:
             return m.key_qpos[0] if m.nkey else m.qpos0
         keys = {m.key(i).name or str(i): i for i in range(m.nkey)}
+        if isinstance(keyframe, bool) or not isinstance(keyframe, (str, int)):
+            raise InputError(f"keyframe is a name or a number, not {type(keyframe).__name__}")
         if isinstance(keyframe, int) and 0 <= keyframe < m.nkey:
             return m.key_qpos[keyframe]
         if keyframe not in keys:

@@ -107,8 +107,8 @@ def read_tree(source: str | Path, complaints: Complaints) -> Tree:
     audit(robot, complaints)
     links, joints = by_name(robot.all("link")), by_name(robot.all("joint"))
     if not links:
-        raise ModelError("the description has no <link>")
-    carrier, root = _check_tree(links, joints)
+        raise robot.error("the description has no <link>")
+    carrier, root = _check_tree(robot, links, joints)
     return Tree(robot, links, joints, carrier, root)
 
 
@@ -124,7 +124,7 @@ def by_name(elements: list[Element]) -> dict[str, Element]:
     return named
 
 
-def _check_tree(links: dict[str, Element], joints: dict[str, Element]):
+def _check_tree(robot: Element, links: dict[str, Element], joints: dict[str, Element]):
     """Who carries whom, and the root link; an error where links and joints are not one tree."""
     parent_of: dict[str, str] = {}
     carrier: dict[str, str] = {}
@@ -143,7 +143,7 @@ def _check_tree(links: dict[str, Element], joints: dict[str, Element]):
         parent_of[child], carrier[child] = parent, name
     roots = [name for name in links if name not in parent_of]
     if len(roots) > 1:
-        raise ModelError(f"several root links: {', '.join(roots[:8])}; join them to one tree")
+        raise robot.error(f"several root links: {', '.join(roots[:8])}; join them to one tree")
     rooted = set(roots)
     for name in links:
         path: dict[str, None] = {}
