@@ -27,6 +27,7 @@ from .model import Model, as_position
 from .partition import RigidCluster, embed
 from .parts import (
     WORLD,
+    LARGEST,
     Actuator,
     Frame,
     TreeJoint,
@@ -57,19 +58,26 @@ class ModelBuilder:
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
 
+    @property
+    def size(self) -> int:
+        """The number of bodies so far, welded ones counted."""
+        return len(self._masses)
+
     @public
     def add_body(
         self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
-        physical: bool = True,
+        physical: bool = True, welded: bool = False,
     ) -> None:  # fmt: skip
         """A rigid body: mass in kg, centre of mass in body axes, inertia about it in kg m².
 
         `physical=False` accepts an idealised inertia that violates the triangle inequality.
+        `welded=True` checks the principal moments only together with those of the bodies that
+        fixed joints weld to this one.
         """
         if name in self._masses or name == "world":
             raise ModelError(f"there is already a body named '{name}': names are unique")
         com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
-        check_inertia(name, float(mass), com, matrix, physical)
+        check_inertia(name, float(mass), com, matrix, physical, moments=not welded)
         self._masses[name] = Mass(float(mass), com, matrix)
 
     @public
@@ -98,9 +106,9 @@ class ModelBuilder:
             )
         passive = {"damping": damping, "friction": friction, "stiffness": stiffness}
         for what, value in {"armature": armature, **passive}.items():
-            if not (np.isfinite(value) and value >= 0):
+            if not 0 <= value <= LARGEST:
                 raise ModelError(f"{what} of joint '{name}' is {value}: give a number >= 0")
-        if not np.isfinite(rest):
+        if not abs(rest) <= LARGEST:
             raise ModelError(f"rest position of joint '{name}' is {rest}: give a finite number")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
@@ -387,6 +395,8 @@ def _vector(what: str, x, n: int = 3) -> np.ndarray:
     x = np.asarray(x, dtype=float)
     if x.shape != (n,) or not np.all(np.isfinite(x)):
         raise ModelError(f"{what}: expected {n} finite numbers, got {x.tolist()}")
+    if not np.all(np.abs(x) <= LARGEST):
+        raise ModelError(f"{what}: {x.tolist()} is beyond {LARGEST:g}")
     return frozen(x)
 
 

@@ -106,8 +106,15 @@ class Model:
     @public
     def body(self, name: str) -> Body:
         if name not in self._bodies_by_name:
+            if name in self._frames_by_name:
+                raise ModelError(self._is_a_frame(name))
             raise ModelError(unknown("body", name, self._bodies_by_name))
         return self._bodies_by_name[name]
+
+    def _is_a_frame(self, name: str) -> str:
+        carrier = self._frames_by_name[name].body
+        on = "the world" if carrier == WORLD else f"body '{self.bodies[carrier].name}'"
+        return f"'{name}' is no moving body but a frame on {on}: use model.frame('{name}')"
 
     @public
     def joint(self, name: str) -> TreeJoint:

@@ -45,6 +45,8 @@ def embed(
         q = np.concatenate([reference[body.index] for body in joint.coordinates])
         return joint, joint.positions(q)
     joint, assembled = implicit_joint(bodies, loops, reference)
+    if not joint.dependent:  # rows without rank, such as a second pin on a hinge's own axis
+        return OpenJoint(bodies, ()), assembled
     found = closed_form(joint, assembled) if analytic else None
     return found or joint, assembled
 
@@ -155,7 +157,8 @@ def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference:
     if joint.nv == 0:
         raise RigidCluster(joint, assembled)
     try:
-        joint.check(assembled)
+        if joint.dependent:
+            joint.check(assembled)
     except PartitionError:
         assembled = at  # the assembled guess is singular: start from the generic one
     return joint, assembled

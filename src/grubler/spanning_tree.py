@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import ModelError, unknown
 from .joints import Fixed
-from .parts import WORLD, Body, Frame, TreeJoint, lump
+from .parts import WORLD, Body, Frame, TreeJoint, check_inertia, lump
 from .spatial import Transform, rounded
 
 
@@ -98,6 +98,7 @@ class SpanningTree:
         root, X = self._weld[edge.parent]
         joint = replace(edge.joint, placement=(edge.joint.placement @ X).rounded())
         mass, com, inertia = self._lumped(name)
+        check_inertia(name, mass, com, inertia, physical=False)
         com, inertia = rounded(com), rounded(inertia, np.abs(inertia).max())
         return Body(name, self._index[name], self._index[root], joint, mass, com, inertia)
 
