@@ -243,11 +243,13 @@ class ModelBuilder:
         """
         tree = SpanningTree(self._masses, self._edges, self._joint_names)
         loops = tuple(make(tree) for make in self._loops.values())
-        for loop in loops:
+        loops_of: dict[int, list[int]] = {}  # numbers of loops by the first body of each
+        for k, loop in enumerate(loops):
             if not loop.bodies:
                 raise ModelError(
                     f"loop '{loop.name}' joins a body to itself: it constrains nothing"
                 )
+            loops_of.setdefault(loop.bodies[0], []).append(k)
         positions = {body.index: body.joint.motion.neutral() for body in tree.bodies}
         for name, value in (reference or {}).items():
             body = tree.joints("reference", [name])[0]
@@ -255,7 +257,7 @@ class ModelBuilder:
         groups = group_bodies(tree.bodies, loops)
         embeddings = []
         for members in groups:
-            own = tuple(loop for loop in loops if loop.bodies[0] in members)
+            own = tuple(loops[k] for k in sorted(k for i in members for k in loops_of.get(i, ())))
             local = {i: positions[i] for i in members}
             bodies = tuple(tree.bodies[i] for i in members)
             embedding, local = embed(bodies, own, local, analytic)
