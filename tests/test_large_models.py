@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
+from conftest import load
 from grubler import compiler, linalg, spatial
 
 
@@ -128,3 +129,33 @@ def test_cross_and_symmetric_against_numpy():
     assert spatial.cross(a, b).tolist() == np.cross(a, b).tolist()
     assert (spatial.skew(a) @ b).tolist() == np.cross(a, b).tolist()
     assert linalg.symmetric(M).tolist() == [[0, 1, 2], [1, 4, 5], [2, 5, 8]]
+
+
+def test_a_loop_sees_positions_that_are_overwritten_in_place():
+    """A loop keeps the kinematics of the last q: by its numbers, not by the array."""
+    model = load("six_bar")
+    q, other = (model.random_state(seed)[0] for seed in (0, 1))
+    for loop in model.loops:
+        expected = [loop.residual(model.unpack(x)) for x in (q, other)]
+        positions = {i: x.copy() for i, x in model.unpack(q).items()}
+        K, _ = loop.linearize(positions, None)
+        for i, x in model.unpack(other).items():
+            positions[i][:] = x + 0.1
+        assert np.abs(loop.residual(positions) - expected[0]).max() > 1e-3
+        for i, x in model.unpack(q).items():
+            positions[i][:] = x
+        again, _ = loop.linearize(positions, None)
+        assert all(K[i].tolist() == again[i].tolist() for i in K)
+        assert loop.residual(positions).tolist() == expected[0].tolist()
+
+
+def test_a_loop_on_complex_positions_is_not_the_one_on_floats():
+    """Derivatives by complex steps go through the same loops."""
+    model = load("four_bar")
+    q, _ = model.random_state(3)
+    positions, h = model.unpack(q), 1e-30
+    for loop in model.loops:
+        K, _ = loop.linearize(positions, None)
+        for i in K:
+            step = {j: x + 1j * h * (i == j) for j, x in positions.items()}
+            assert np.allclose(loop.residual(step).imag / h, K[i][:, 0], rtol=0, atol=1e-13)

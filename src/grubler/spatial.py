@@ -11,7 +11,7 @@ Every function takes floats or symbols; vectors are (6,), stacks of motion colum
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from . import symbolic
 from .linalg import symmetric
 from .symbolic import constant, is_symbolic
 
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ROUNDING = 1e-14  # of m, of one in rotations: less is the rounding of an exact zero
 
 
@@ -276,7 +277,7 @@ class Turn(Transform):
     """
 
     def __init__(self, axis: int, cosine, sine, sign: float = 1.0):
-        R = axis_rotation(np.eye(3)[axis], cosine, sign * sine)
+        R = axis_rotation(AXES[axis], cosine, sign * sine)
         super().__init__(R.T, np.zeros(3))
         object.__setattr__(
             self, "turn", ((axis + 1) % 3, (axis + 2) % 3, axis, cosine, sign * sine)
@@ -377,10 +378,13 @@ class _TurnedAfter(Transform):
     """
 
     def __init__(self, turn: Turn, placement: Transform):
-        product = turn @ placement
-        super().__init__(product.E, product.r)
+        super().__init__(turn.E @ placement.E, placement.r)
         object.__setattr__(self, "parts", (turn, placement))
-        object.__setattr__(self, "stages", np.count_nonzero(placement.E) <= 5)
+
+    @cached_property
+    def stages(self) -> bool:
+        """Whether the placement turns about one axis at most."""
+        return np.count_nonzero(self.parts[1].E) <= 5
 
     def _rotated(self, A):
         turn, placement = self.parts
