@@ -86,6 +86,7 @@ def algorithms(robot: str) -> dict:
 
     return {
         "forward_dynamics": (gb.forward_dynamics, "q v tau"),
+        "forward_dynamics, forces on all bodies": (gb.forward_dynamics, "q v tau f_ext"),
         "inverse_dynamics": (gb.inverse_dynamics, "q v a"),
         "mass_matrix": (gb.mass_matrix, "q"),
         "inverse_osim": (osim, "q"),
@@ -96,7 +97,8 @@ def algorithms(robot: str) -> dict:
 
 def counted(fn, model, arrays: str) -> list[int]:
     names = arrays.split()
-    shapes = [model.nq if name == "q" else model.nv for name in names]
+    sizes = {"q": model.nq, "f_ext": (len(model.bodies), 6)}
+    shapes = [sizes.get(name, model.nv) for name in names]
     tape = compiler.trace(lambda *x: fn(model, *x), shapes, names)
     operations = compiler.count(simplify(tape))
     cycles = cost.cycles(side_by_side(shortened(tape), WIDTH))
