@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .embedding import side_by_side
+from .embedding import column_slices, side_by_side
 from .errors import ClosureError
 from .loops import Loop, LoopJoint
 from .parts import Body
@@ -28,7 +28,9 @@ def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
 
 def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np.ndarray:
     """The derivative of `residual` by the stacked spanning velocities."""
-    rows = [side_by_side(bodies, loop, loop.slopes(positions)) for loop in loops]
+    columns = column_slices(bodies)
+    width = sum(body.joint.nv for body in bodies)
+    rows = [side_by_side(loop.slopes(positions), columns, loop.rows, width) for loop in loops]
     return np.concatenate(rows)
 
 

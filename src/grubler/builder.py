@@ -282,9 +282,11 @@ class ModelBuilder:
             positions = self._positions(tree, guess, edges)
             grouping = group_bodies(tree.bodies, loops, _wanted(tree, clusters))
             embeddings: list[Embedding] = []
+            loops_of = _by_first_body(loops)
             try:
                 for members in grouping.groups:
-                    own = tuple(loop for loop in loops if loop.bodies[0] in members)
+                    numbers = sorted(k for i in members for k in loops_of.get(i, ()))
+                    own = tuple(loops[k] for k in numbers)
                     local = {i: positions[i] for i in members}
                     bodies = tuple(tree.bodies[i] for i in members)
                     embedding, local = embed(bodies, own, local, analytic)
@@ -352,6 +354,14 @@ def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:
         if not loop.bodies:
             raise ModelError(f"loop '{loop.name}' joins a body to itself: it constrains nothing")
     return loops
+
+
+def _by_first_body(loops: Sequence) -> dict[int, list[int]]:
+    """Numbers of loops by the first body of each."""
+    found: dict[int, list[int]] = {}
+    for k, loop in enumerate(loops):
+        found.setdefault(loop.bodies[0], []).append(k)
+    return found
 
 
 def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[int]]:

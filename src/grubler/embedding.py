@@ -38,13 +38,9 @@ class Embedding(ABC):
     @cached_property
     def columns(self) -> dict[int, slice]:
         """Columns of each body's joint in the cluster's spanning velocities."""
-        columns, start = {}, 0
-        for body in self.bodies:
-            columns[body.index] = slice(start, start + body.joint.nv)
-            start += body.joint.nv
-        return columns
+        return column_slices(self.bodies)
 
-    @property
+    @cached_property
     def nv_span(self) -> int:
         return sum(body.joint.nv for body in self.bodies)
 
@@ -252,6 +248,15 @@ class ImplicitJoint(Embedding):
         return [names[c] for c in self.independent]
 
 
+def column_slices(bodies: Sequence[Body]) -> dict[int, slice]:
+    """The columns of each body's joint in the stacked velocities of some bodies, by body index."""
+    columns, start = {}, 0
+    for body in bodies:
+        columns[body.index] = slice(start, start + body.joint.nv)
+        start += body.joint.nv
+    return columns
+
+
 def _by_body(bodies: Sequence[Body], stacked) -> dict:
     """Rows of stacked spanning velocities by body index."""
     rows, start = {}, 0
@@ -263,18 +268,22 @@ def _by_body(bodies: Sequence[Body], stacked) -> dict:
 
 def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
+    columns = column_slices(bodies)
+    width = sum(body.joint.nv for body in bodies)
     rows, biases = [], []
     for loop in loops:
         blocks, k = loop.linearize(positions, velocities)
-        rows.append(side_by_side(bodies, loop, blocks))
+        rows.append(side_by_side(blocks, columns, loop.rows, width))
         biases.append(k)
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
 
 
-def side_by_side(bodies: Sequence[Body], loop: Loop, blocks: dict):
-    """The rows of a loop over the joints of `bodies`, from blocks by body index."""
-    row = [
-        blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
-        for body in bodies
-    ]
-    return np.concatenate(row, axis=1)
+def side_by_side(blocks: dict, columns: dict[int, slice], height: int, width: int):
+    """The blocks of one loop at their columns, zeros between them."""
+    row, end = [], 0
+    for i in sorted(blocks, key=lambda i: columns[i].start):
+        if columns[i].start > end:
+            row.append(np.zeros((height, columns[i].start - end)))
+        row.append(blocks[i])
+        end = columns[i].stop
+    return np.concatenate([*row, np.zeros((height, width - end))], axis=1)

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from . import symbolic
+from .symbolic import is_symbolic, is_zero
+
 
 def joined(parts: Sequence, shape: tuple[int, ...] = (0,), axis: int = 0):
     """Arrays one after the other; of none, an empty array of a shape (a model without joints)."""
@@ -28,6 +31,8 @@ def symmetric(M):
     On symbols the lower entries fall out of the expression graph and are never computed; on
     floats this removes the rounding asymmetry.
     """
+    if is_symbolic(M):
+        return symbolic.symmetric(M)
     n = M.shape[0]
     upper, strict = np.triu(np.ones((n, n))), np.triu(np.ones((n, n)), 1)
     return M * upper + (M * strict).T
@@ -96,19 +101,23 @@ def eliminated(A, B, order: tuple[int, ...] | None = None):
     """A⁻¹ B as by `solve_general`, the pivots in the order of elimination, and their inverses."""
     n = A.shape[0]
     rows = range(n) if order is None else order
-    a = [[A[i, j] for j in range(n)] for i in rows]
-    x = [B[i] for i in rows]
+    a, x = [A[i] for i in rows], [B[i] for i in rows]
     inverse = []
-    for k in range(n):
-        inverse.append(1.0 / a[k][k])
+    for k in range(n):  # a[i] holds row i from column k on
+        inverse.append(1.0 / a[k][0])
+        a[k] = a[k][1:]
         for i in range(k + 1, n):
-            factor = a[i][k] * inverse[k]
-            for j in range(k + 1, n):
-                a[i][j] = a[i][j] - factor * a[k][j]
+            if is_zero(a[i][0]):
+                a[i] = a[i][1:]
+                continue
+            factor = a[i][0] * inverse[k]
+            a[i] = a[i][1:] - factor * a[k]
             x[i] = x[i] - factor * x[k]
     for k in reversed(range(n)):
         for j in range(k + 1, n):
-            x[k] = x[k] - a[k][j] * x[j]
+            entry = a[k][j - k - 1]
+            if not is_zero(entry):
+                x[k] = x[k] - entry * x[j]
         x[k] = x[k] * inverse[k]
     return stacked(x, B.shape), [a[k][k] for k in range(n)], inverse
 

@@ -38,6 +38,28 @@ def is_symbolic(*arrays) -> bool:
     return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
 
 
+def is_zero(x) -> bool:
+    """Whether a scalar is zero at every state: the number zero, or an expression without symbols
+    that is zero."""
+    return casadi.SX(x.to_casadi()).is_zero() if is_symbolic(x) else bool(x == 0.0)
+
+
+def cross(a, b):
+    """The cross product of two 3-vectors with symbols, in one call."""
+    return casadi.array(casadi.cross(to_sx(a), to_sx(b)).T, ndim=1)
+
+
+def skew(p):
+    """The matrix of the cross product of a 3-vector with symbols, in one call."""
+    return casadi.array(casadi.densify(casadi.skew(to_sx(p))), ndim=2)
+
+
+def symmetric(M):
+    """A matrix with symbols, its lower triangle replaced by the mirrored upper one."""
+    M = M.to_casadi()
+    return casadi.array(casadi.densify(casadi.triu(M) + casadi.triu(M, False).T), ndim=2)
+
+
 def constant(x) -> np.ndarray | None:
     """The numbers of an array in which no symbol is left, or None."""
     if not is_symbolic(x):

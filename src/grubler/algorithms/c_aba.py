@@ -32,7 +32,7 @@ from .first_pass import first_pass, stacked
 
 def c_aba(model, q, v, tau, f_ext=None):
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or ())
+    states = first_pass(model, q, v)
     IA = [block_diagonal(state.I) for state in states]  # line 20
     _, f, _ = net_forces(model, q, v, None, f_ext)
     pA = stacked(states, f)  # line 21

@@ -135,10 +135,10 @@ class ExplicitLoop(Loop):
         return tuple(body.joint.kind == "prismatic" for body in self.outputs)
 
     def _gather(self, values: Positions):
-        return np.stack([values[body.index][0] for body in self.inputs])
+        return np.concatenate([values[body.index] for body in self.inputs])
 
     def residual(self, q):
-        out = np.stack([q[body.index][0] for body in self.outputs])
+        out = np.concatenate([q[body.index] for body in self.outputs])
         return out - self.value(self._gather(q))
 
     def linearize(self, q, v):

@@ -101,7 +101,7 @@ class LoopJoint(Loop):
         """The axis of a universal joint that is fixed in the successor's frame."""
         return self.axis2 if self.axis2 is not None else perpendicular(self.axis)[0]
 
-    @property
+    @cached_property
     def bodies(self):
         return tuple(body.index for body in (*self.path_P, *self.path_S))
 
@@ -130,7 +130,17 @@ class LoopJoint(Loop):
         )
 
     def _way(self, q) -> Way:
-        return Way(self.path_S, self.path_P, self.frame_P, q)
+        """The way at q. On floats the last one is kept: Newton steps ask for φ and K at one q."""
+        positions = {i: q[i] for i in self.bodies}
+        if not all(isinstance(x, np.ndarray) and x.dtype == float for x in positions.values()):
+            return Way(self.path_S, self.path_P, self.frame_P, q)
+        key = tuple(x.tobytes() for x in positions.values())
+        kept = self.__dict__.get("_kept")
+        if kept is None or kept[0] != key:
+            copies = {i: x.copy() for i, x in positions.items()}  # the caller may write into his
+            kept = key, Way(self.path_S, self.path_P, self.frame_P, copies)
+            object.__setattr__(self, "_kept", kept)
+        return kept[1]
 
     def _direction(self, way: Way, n, v=None) -> tuple:
         """R n with its derivatives."""
