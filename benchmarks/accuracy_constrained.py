@@ -95,6 +95,8 @@ def compare(model, constraints, count: int, singular: int, exact: int, seed: int
             order = np.argsort(np.where(regular, errors / allowed, 0.0))[-exact:] if exact else []
             kept += [([x[i] for x in states], errors[i] / allowed[i]) for i in order]
         errors, share = (np.concatenate(x) for x in zip(*parts, strict=True))
+        if not len(errors):  # the rows depend on each other everywhere
+            continue
         kept = [state for state, _ in sorted(kept, key=lambda pair: -pair[1])[:exact]]
         judged = [in_fifty_digits(ltl, code, state) for state in kept]
         rows.append({

@@ -106,9 +106,9 @@ def off(x, expected):
 
 
 def error(found, expected):
-    """The larger one of accelerations and of multipliers; not a number counts as infinite."""
+    """The larger one of accelerations and of multipliers; not a number counts as 1e300."""
     worst = np.maximum(*(off(x, y) for x, y in zip(found, expected, strict=True)))
-    return np.where(np.isnan(worst), np.inf, worst)
+    return np.where(np.isfinite(worst), worst, 1e300)
 
 
 def random_states(model, count: int, rng):
@@ -141,13 +141,14 @@ def near_singular(model, checked, states, rng):
             if not c.embedding.implicit and c.q.stop - c.q.start == c.nv]  # fmt: skip
     every = np.arange(len(q))
     lever = code(q, v, tau)
-    usual = np.median(lever, axis=0)
+    some = np.median(lever, axis=0) > 0
+    lever, usual = lever[:, some], np.median(lever, axis=0)[some]
     chosen = np.argsort(lever / usual, axis=1)[:, :2]
     chosen = chosen[every, rng.integers(chosen.shape[1], size=len(q))]
     slope, h = np.zeros_like(q), 1e-6
     for i in free:
         moved = q + h * (np.arange(q.shape[1]) == i)
-        slope[:, i] = (code(moved, v, tau) - lever)[every, chosen] / h
+        slope[:, i] = (code(moved, v, tau)[:, some] - lever)[every, chosen] / h
     step = -lever[every, chosen] / np.maximum((slope**2).sum(axis=1), 1e-12)
     part = 1.0 - 10.0 ** rng.uniform(-6, -1, len(q))
     return q + np.clip((part * step)[:, None] * slope, -1.0, 1.0), v, tau

@@ -14,7 +14,8 @@ from .cpu import _initialize_all
 from .emitter import SCALAR
 from .ptx import Kernel, Plan
 from .ptx_emitter import SHARED
-from .ptx_seldom import SeldomKernel, branches, usual
+from .ptx_seldom import SeldomKernel
+from .seldom import branches, usual
 from .tape import Tape
 
 TRIPLE = "nvptx64-nvidia-cuda"
