@@ -26,8 +26,8 @@ from .loops.modules import NAMED
 from .model import Model, as_position
 from .partition import RigidCluster, embed
 from .parts import (
-    WORLD,
     LARGEST,
+    WORLD,
     Actuator,
     Frame,
     TreeJoint,

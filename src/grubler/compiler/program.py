@@ -17,14 +17,16 @@ import numpy as np
 from ..errors import InputError
 from ..symbolic import VERSION
 from . import batch, cache, cpu, elf, native
+from .batch_seldom import marked_states
 from .cost import fits, waits
 from .emitter import BLOCK, KEPT
 from .forks import uninterrupted
 from .limbs import side_by_side
 from .log import stage
-from .lower import lower
+from .lower import emitted, lower, text_of
 from .passes import optimize
 from .schedule import asked_first, spread
+from .seldom import branches, seldom, usual
 from .tape import Array, Tape
 from .trace import argument_names, checked_shapes, name_of, trace
 
@@ -196,12 +198,20 @@ def arranged(tape: Tape, dtype: str, lanes: int) -> tuple[Tape, int, bool]:
 
 def module(tape: Tape, dtype: str, lanes: int) -> str:
     """The IR of everything that a kernel needs."""
+    calls = native.batch_calls(
+        tape, dtype, batch.scratch_size((*tape.inputs, *tape.outputs), lanes)
+    )
+    if lanes > 1 and branches(tape):
+        cores = []
+        for name, part in (("core", usual(tape)), ("core_seldom", seldom(tape))):
+            part, *order = arranged(part, dtype, lanes)
+            cores.append(emitted(name, part, dtype, lanes, single_width(dtype), *order))
+        loop = batch.batch_loop(tape, dtype, lanes, "usual")
+        marked = marked_states(tape, dtype, lanes)
+        return "\n".join([text_of(dtype, lanes, *cores), loop, marked, calls])
     tape, *order = arranged(tape, dtype, lanes)
-    parts = [
-        lower(tape, dtype, lanes, single_width(dtype), *order),
-        batch.batch_loop(tape, dtype, lanes),
-        native.batch_calls(tape, dtype, batch.scratch_size((*tape.inputs, *tape.outputs), lanes)),
-    ]
+    parts = [lower(tape, dtype, lanes, single_width(dtype), *order)]
+    parts += [batch.batch_loop(tape, dtype, lanes), calls]
     if lanes == 1:
         parts += [batch.single_state(tape), native.single_calls(tape)]
     return "\n".join(parts)

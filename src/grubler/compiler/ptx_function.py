@@ -17,7 +17,7 @@ from . import cache, ptx_module
 from .log import stage
 from .program import Program
 from .ptx_plans import plans
-from .ptx_seldom import usual
+from .seldom import usual
 from .tape import OperationCount, Tape, count
 from .trace import name_of
 

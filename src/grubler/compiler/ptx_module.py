@@ -15,7 +15,8 @@ from .emitter import SCALAR
 from .forks import uninterrupted
 from .ptx import Kernel, Plan
 from .ptx_emitter import SHARED
-from .ptx_seldom import SeldomKernel, branches, usual
+from .ptx_seldom import SeldomKernel
+from .seldom import branches, usual
 from .tape import Tape
 
 TRIPLE = "nvptx64-nvidia-cuda"

@@ -222,8 +222,9 @@ def iterate(
 def otherwise(ok, values, fn: Callable):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
-    For what is seldom needed and costs much: np.where computes both. A batch takes the branch
-    where one of the states that share a register does. Both are 1-D, of one size. Loops and
+    For what is seldom needed and costs much: np.where computes both. In a batch the states that
+    take the branch are gathered and computed side by side, after the others; inside a loop a
+    register takes it where one of its states does. Both are 1-D, of one size. Loops and
     branches inside `fn` are computed only there. It computes again what it needs of the values
     known outside: to store them for it, always, would cost more.
     """

@@ -248,9 +248,7 @@ class Spanning:
         if self.passive is not None:
             force = force + self.passive.force(self.model, q, y)
         z = c_aba(self.model, q, y, force)
-        return joined(
-            [z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps]
-        )
+        return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
 
     def _independent(self, cluster):
         return self.usual.model.clusters[cluster.index].embedding.independent
