@@ -5,8 +5,11 @@ import pytest
 
 import grubler as gb
 from grubler.algorithms.reduction import reframed
+from grubler.assembly import check_closed, newton
 from grubler.embedding import stack_rows
 from grubler.loops import LOOP_KINDS
+from grubler.spanning_tree import SpanningTree
+from grubler.spatial import quaternion_matrix
 from grubler.symbolic import Differentiable
 
 
@@ -74,7 +77,7 @@ def test_rows_are_derivatives_of_phi(kind, seed):
     (cluster,), (loop,) = model.clusters, model.loops
     assert loop.rows == ROWS[kind]
     phi = Differentiable(
-        lambda q: loop.residual({i: q[i : i + 1] for i in range(model.nq)}), model.nq
+        lambda q: loop.equations({i: q[i : i + 1] for i in range(model.nq)}), model.nq
     )
     rng = np.random.default_rng(seed)
     for trial in range(3):
@@ -89,6 +92,89 @@ def test_rows_are_derivatives_of_phi(kind, seed):
         assert np.abs(K - phi.jacobian(q)).max() < 1e-13
         assert np.abs(k + phi.curvature(q, qd)).max() < 1e-12
     assert cluster.nv == model.nq - ROWS[kind]
+
+
+def local(model, q):
+    return {i: q[i : i + 1] for i in range(model.nq)}
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_slopes_are_derivatives_of_the_residual(kind):
+    """Anywhere; and where the loop is closed they are the K of the dynamics."""
+    model, rng, h = spatial_loop(kind), np.random.default_rng(1), 1e-6
+    (loop,) = model.loops
+
+    def slopes(q):
+        blocks = loop.slopes(local(model, q))
+        parts = [blocks.get(i, np.zeros((loop.rows, 1))) for i in range(model.nq)]
+        return np.concatenate(parts, axis=1)
+
+    for _ in range(5):
+        q = rng.uniform(-1, 1, model.nq)
+        steps = h * np.eye(model.nq)
+        phi = [[loop.residual(local(model, q + s * d)) for s in (1, -1)] for d in steps]
+        differences = np.stack([(a - b) / (2 * h) for a, b in phi], axis=1)
+        assert np.abs(slopes(q) - differences).max() < 1e-8
+    q = model.neutral()
+    K, _ = stack_rows(model.bodies, model.loops, local(model, q), None)
+    assert np.abs(slopes(q) - K).max() < 1e-13
+
+
+def turned(kind, angle, about, close="world"):
+    """A body on three hinges that meet at right angles, held to the world by a loop joint whose
+    frame is turned by an angle about an axis."""
+    b = gb.ModelBuilder(f"{kind} turned")
+    parent = "world"
+    for name, axis in (("a", (0, 0, 1)), ("b", (0, 1, 0)), ("c", (1, 0, 0))):
+        b.add_body(name, 1.0, (0.1, 0, 0), (0.02, 0, 0, 0.03, 0, 0.04))
+        b.add_joint(name, "revolute", parent, name, axis=axis)
+        parent = name
+    half = np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * np.array(about)])
+    b.add_loop("held", kind, "c", close, axis=(0, 0, 1), successor_R=quaternion_matrix(half))
+    return b
+
+
+AXES = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0.8, 0), (0.48, 0.6, 0.64), (-0.36, 0.48, 0.8)]
+
+
+@pytest.mark.parametrize("kind", ["revolute", "cylindrical", "planar", "prismatic", "fixed"])
+@pytest.mark.parametrize("about", AXES)
+def test_half_a_turn_off_is_open(kind, about):
+    """Sines vanish half a turn off; the residual must not, wherever the axis of the turn lies."""
+    b = turned(kind, np.pi, about)
+    zero = {i: np.zeros(1) for i in range(3)}
+    loop = b._loops["held"](SpanningTree(b._masses, b._edges, b._joint_names))
+    locked = kind in ("prismatic", "fixed")
+    z = np.array([0, 0, 1.0])
+    due = np.pi if locked else np.arccos(z @ (2 * np.outer(about, about) - np.eye(3)) @ z)
+    assert np.isclose(np.linalg.norm(loop.residual(zero)), due, atol=1e-9)
+    if due > 1e-6:
+        with pytest.raises(gb.ClosureError, match=r"is open by .*rad"):
+            check_closed([loop], zero)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "cylindrical", "planar", "prismatic", "fixed"])
+@pytest.mark.parametrize("about", AXES)
+@pytest.mark.parametrize("angle", [np.pi, 3.1, 2.0])
+def test_loops_far_off_in_angle_close_in_one_run(kind, about, angle):
+    """A step along the logarithm is right however far it goes: no restart is needed."""
+    b = turned(kind, angle, about)
+    tree = SpanningTree(b._masses, b._edges, b._joint_names)
+    loop = b._loops["held"](tree)
+    start = {i: np.full(1, 0.1 * (i + 1)) for i in range(3)}  # away from the wrist's singularity
+    positions, gap = newton(tree.bodies, [loop], start)
+    assert gap < 1e-12
+    check_closed([loop], positions)
+
+
+def test_compiled_assembly_reports_a_reversed_loop():
+    """Newton's steps on sines may end half a turn off; the gap that is handed back says so."""
+    model = turned("revolute", 0.3, (0.6, 0.8, 0)).build(reference={"a": 0.1, "b": 0.2, "c": 0.1})
+    q = model.neutral()
+    reversed_ = np.array([q[0] + np.pi, np.pi - q[1], q[2]])  # turned about an axis across z
+    for x, due in ((q, 0.0), (reversed_, np.pi)):
+        gap = gb.assemble(model, x)[1]
+        assert np.isclose(gap, due, atol=1e-10)
 
 
 def loop_through(kinds, closing):
@@ -128,7 +214,7 @@ def test_rows_through_joints_of_every_kind(kinds, closing):
     v = {b.index: rng.uniform(-1, 1, b.joint.nv) for b in model.bodies}
 
     def phi(t):
-        return loop.residual(
+        return loop.equations(
             {b.index: b.joint.motion.integrate(q[b.index], t * v[b.index]) for b in model.bodies}
         )
 

@@ -24,8 +24,9 @@ import numpy as np
 from .algorithms.c_crba import c_crba
 from .algorithms.c_rnea import c_rnea
 from .algorithms.checks import checked, checked_forces
+from .arguments import public
 from .errors import InputError, ModelError, unknown
-from .linalg import LDL, symmetric
+from .linalg import LDL, joined, symmetric
 from .model import Model, as_vector
 from .partition import pivots, rank
 from .symbolic import is_symbolic
@@ -126,6 +127,7 @@ def _in_order(model: Model, blocks, values):
     return np.stack([by_actuator[i] for i in range(len(model.actuators))])
 
 
+@public
 def actuator_map(model: Model, q):
     """J (actuators, nv): actuator velocities J v, generalized force J' f."""
     q = checked(model, q=q)
@@ -140,6 +142,7 @@ def actuator_map(model: Model, q):
     return _in_order(model, blocks, padded)
 
 
+@public
 def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
     """Position, velocity (given v) and acceleration (given v and a) of every actuator, in rad or m
     of the motor: gear times the joint's."""
@@ -161,6 +164,7 @@ def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
     )
 
 
+@public
 def actuator_effort(model: Model, q, v, a, f_ext=None, *, allow_unactuated: bool = False):
     """The efforts, in N m or N, that give acceleration a in state (q, v).
 
@@ -173,6 +177,7 @@ def actuator_effort(model: Model, q, v, a, f_ext=None, *, allow_unactuated: bool
     return _efforts(model, q, tau, allow_unactuated)
 
 
+@public
 def effort_from_force(model: Model, q, tau, *, allow_unactuated: bool = False):
     """The efforts that make up a generalized force tau: inverse statics."""
     q, tau = checked(model, q=q, tau=tau)
@@ -237,6 +242,7 @@ def unactuated(model: Model) -> list[str]:
     return names
 
 
+@public
 def force_from_effort(model: Model, q, efforts):
     """tau (nv,) of actuator efforts, an array in the order of `model.actuators` or a mapping by
     actuator name: J' f."""
@@ -245,9 +251,10 @@ def force_from_effort(model: Model, q, efforts):
     tau = {c.index: np.zeros(c.nv) for c in model.clusters}
     for block, _, J, _ in _maps(model, q):
         tau[block.cluster] = J.T @ np.stack([f[i] for i in block.actuators])
-    return np.concatenate([tau[c.index] for c in model.clusters])
+    return joined([tau[c.index] for c in model.clusters])
 
 
+@public
 def motion_from_actuators(model: Model, q, velocities, accelerations=None):
     """(v, a) from the actuators' velocities and accelerations (a is None without them).
 
@@ -270,7 +277,7 @@ def _lifted(model: Model, q, w, v):
         local = local if drift is None else local - drift
         y = LDL(symmetric(F.T @ F)).solve(F.T @ local)
         out[block.cluster] = C.T @ LDL(symmetric(C @ C.T)).solve(y)
-    return np.concatenate([out[c.index] for c in model.clusters])
+    return joined([out[c.index] for c in model.clusters])
 
 
 def _stacked(model: Model, what: str, values):
@@ -285,6 +292,7 @@ def _stacked(model: Model, what: str, values):
     return as_vector(what, values, len(names), tuple(names))
 
 
+@public
 def actuator_inertia(model: Model, q):
     """The inertia matrix (actuators, actuators) that the actuators feel at q, exact.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .embedding import Embedding, stack_rows
+from .embedding import Embedding, column_slices, side_by_side
 from .errors import ClosureError
 from .limits import clipped, excess, room, unwound
 from .loops import Loop, LoopJoint
@@ -16,13 +16,26 @@ from .parts import Body
 CLOSED = 1e-12  # what assembly aims at, m or rad
 TOLERANCE = 1e-7  # an open loop beyond this is an error: round-off of CAD files stays below
 RESTARTS = 30
+YIELDING = 1e-4  # weight of rows that round-off keeps from closing, once the others are closed
+EXPLAINED = (
+    5  # restarts to find out whether an axis points the wrong way; searches with fewer do not
+)
 RESTARTS_IN_LIMITS = 12  # random guesses from which a closure within all limits is looked for
 
 Accept = Callable[[dict], bool] | None
 
 
 def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
+    """How far loops are from closed, m and rad; zero where they are closed and nowhere else."""
     return np.concatenate([loop.residual(positions) for loop in loops])
+
+
+def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np.ndarray:
+    """The derivative of `residual` by the stacked spanning velocities."""
+    columns = column_slices(bodies)
+    width = sum(body.joint.nv for body in bodies)
+    rows = [side_by_side(loop.slopes(positions), columns, loop.rows, width) for loop in loops]
+    return np.concatenate(rows)
 
 
 def move(bodies: Sequence[Body], positions: dict, step: np.ndarray) -> dict:
@@ -44,26 +57,41 @@ def newton(
     held: Iterable[int] = (),
     limits: bool = False,
 ) -> tuple[dict, float]:
-    """Levenberg-Marquardt on φ from a guess; `held` columns do not move. Returns the gap, too.
+    """Levenberg-Marquardt on the residual from a guess, and the gap that is left; `held` columns do
+    not move.
 
+    Rows with slack cannot all be met. They lead to the assembly, and yield to the others there.
     With `limits` no joint passes a limit: one that stands at its limit is held while the step would
     take it beyond.
     """
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    found, gap = _marquardt(bodies, loops, positions, held, np.ones(len(slack)), limits)
+    if slack.any():
+        weights = np.where(slack > 0, YIELDING, 1.0)
+        found, _ = _marquardt(bodies, loops, found, held, weights, limits)
+        gap = max(loop.opening(found) for loop in loops)
+    return found, gap
+
+
+def _marquardt(
+    bodies, loops, positions: dict, held: Iterable[int], weights: np.ndarray, limits: bool
+) -> tuple[dict, float]:
+    """Levenberg-Marquardt on the weighted residual, and the largest entry of it that is left."""
     n = sum(body.joint.nv for body in bodies)
     free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
-    phi = residual(loops, positions)
+    phi = weights * residual(loops, positions)
     damping, slow = 1e-3, 0
     for _ in range(200):
         gap = np.abs(phi).max(initial=0.0)
         if gap < CLOSED * 1e-2 or damping > 1e12 or slow > 12:
             break
-        K = stack_rows(bodies, loops, positions, None)[0]
+        K = weights[:, None] * slopes(bodies, loops, positions)
         step = _step(K, phi, free, damping, gap)
         if limits:
             step = _step_within(K, phi, free, damping, gap, step, room(bodies, positions))
         step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
         moved = move(bodies, positions, step)
-        phi_moved = residual(loops, moved)
+        phi_moved = weights * residual(loops, moved)
         before, after = np.linalg.norm(phi), np.linalg.norm(phi_moved)
         slow = slow + 1 if after > 0.999 * before else 0
         if after < before:
@@ -149,7 +177,7 @@ def close_cluster(
 
     solved = _solved(joint, guess)
     finite = all(np.all(np.isfinite(x)) for x in solved.values())
-    if not finite or np.abs(residual(joint.loops, solved)).max() > TOLERANCE:
+    if not finite or max(loop.opening(solved) for loop in joint.loops) > TOLERANCE:
         return close(joint.bodies, joint.loops, guess, held, accept=accept)
     wanted = {body.index for c, body in enumerate(_by_column(joint.bodies)) if c in held}
     wanted |= set(named)
@@ -231,6 +259,17 @@ def _random_within(bodies, guess: dict, held: list, rng, size: float) -> dict:
 
 def _close(bodies, loops, guess: dict, held: list, restarts: int, accept: Accept) -> dict:
     """Positions that close the loops near the guess, without regard to limits."""
+    closed, best = _search(bodies, loops, guess, held, restarts, accept)
+    if closed is None:
+        reverse = restarts >= EXPLAINED and _closes_reversed(bodies, loops, guess, best, held)
+        raise ClosureError(_cannot_close(loops, best, bool(held), reverse))
+    return closed
+
+
+def _search(
+    bodies, loops, guess: dict, held: list[int], restarts: int, accept: Accept = None
+) -> tuple[dict | None, dict]:
+    """Positions that close the loops, or None; and the best that were met."""
     positions, gap = newton(bodies, loops, guess, held)
     if not _closed(loops, positions, gap) and (loose := _without_orientation(loops)) is not None:
         # frames that start far apart in angle meet first in position, then turn
@@ -246,13 +285,13 @@ def _close(bodies, loops, guess: dict, held: list, restarts: int, accept: Accept
             start = move(bodies, guess, step)
         positions, gap = newton(bodies, loops, start, held)
         if _closed(loops, positions, gap, accept):
-            return positions
+            return positions, positions
         stalled = stalled + 1 if gap > TOLERANCE and 0.99 < gap / best_gap < 1.01 else 0
         if gap < best_gap:
             best, best_gap = positions, gap
         if stalled >= 4:  # start after start ends with the same gap: out of reach
             break
-    raise ClosureError(_cannot_close(loops, best, bool(held)))
+    return None, best
 
 
 def _closed(loops: Sequence[Loop], positions: dict, gap: float, accept: Accept = None) -> bool:
@@ -268,21 +307,33 @@ def _without_orientation(loops: Sequence[Loop]) -> list[Loop] | None:
     return [replace(loop, kind="ball") if w else loop for loop, w in zip(loops, welds, strict=True)]
 
 
-def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool) -> str:
-    worst = max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
-    fix = "free some of the fixed joints" if held else "check its frames, axes and link lengths"
-    if all(np.abs(loop.residual(positions)).max() < TOLERANCE for loop in loops):
-        flipped = next((loop for loop in loops if not loop.on_branch(positions)), None)
-        if flipped is None:
-            names = ", ".join(f"'{loop.name}'" for loop in loops)
-            return (
-                f"loop {names} closes here only on another branch than that of its closed form: "
-                "free some of the fixed joints, or assemble grubler.numeric(model)"
-            )
+def _worst(loops: Sequence[Loop], positions: dict) -> Loop:
+    return max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
+
+
+def _closes_reversed(bodies, loops: Sequence[Loop], guess: dict, best: dict, held) -> bool:
+    """Whether the loops close with an axis of the worst loop turned round."""
+    worst = _worst(loops, best)
+    if (turned := worst.turned_round()) is None:
+        return False
+    others = [turned if loop is worst else loop for loop in loops]
+    return _search(bodies, others, guess, held, EXPLAINED)[0] is not None
+
+
+def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool, reverse: bool) -> str:
+    worst = _worst(loops, positions)
+    if reverse:
         return (
-            f"loop '{flipped.name}' closes only with its axes reversed: turn one axis round, "
+            f"loop '{worst.name}' closes only with its axes reversed: turn one axis round, "
             "or give a guess nearer to the assembled configuration"
         )
+    if _closed(loops, positions, max(loop.opening(positions) for loop in loops)):
+        names = ", ".join(f"'{loop.name}'" for loop in loops)
+        return (
+            f"loop {names} closes here only on another branch than that of its closed form: "
+            "free some of the fixed joints, or assemble grubler.numeric(model)"
+        )
+    fix = "free some of the fixed joints" if held else "check its frames, axes and link lengths"
     return f"loop '{worst.name}' cannot be closed: still open by {worst.gap(positions)}; {fix}"
 
 
@@ -293,7 +344,7 @@ def check_closed(loops: Sequence[Loop], positions: dict) -> None:
             raise ClosureError(
                 f"loop '{loop.name}' cannot be closed at this q: its joints are out of reach"
             )
-        if not np.abs(loop.residual(positions)).max() <= TOLERANCE:
+        if not loop.opening(positions) <= TOLERANCE:
             raise ClosureError(
                 f"loop '{loop.name}' is open by {loop.gap(positions)} at this q: "
                 "use model.assemble(q)"

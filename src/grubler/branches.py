@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from . import assembly
+from .arguments import public
 from .clusters import Cluster
 from .errors import InputError
 from .limits import clipped, excess, unwound
@@ -17,6 +18,7 @@ from .parts import Body, frozen
 TRIES = 60  # random guesses of the dependent joints of one cluster
 
 
+@public
 def assemblies(model: Model, q=None, *, limits: bool = True, tries: int = TRIES) -> dict[str, list]:
     """All assemblies found at the independent coordinates of q, by the name of a loop.
 
@@ -101,6 +103,7 @@ def _distance(bodies: Sequence[Body], a: dict, b: dict) -> float:
     return float(np.linalg.norm(np.concatenate(moves)))
 
 
+@public
 def with_reference(model: Model, q) -> Model:
     """The same model with q as its neutral configuration, near which random states, assembly and
     `analytic` stay: the way to choose a branch. q must be closed."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from .arguments import public
 from .assembly import close_cluster
-from .clusters import build_clusters, group_bodies
-from .errors import ModelError, unknown
+from .clusters import build_clusters
+from .embedding import Embedding
+from .errors import InputError, ModelError, unknown
+from .grouping import group_bodies
 from .joints import KINDS, Joint, unit
 from .loops import (
     LOOP_KINDS,
@@ -21,8 +25,10 @@ from .loops import (
 )
 from .loops.modules import NAMED
 from .model import Model, as_position
-from .partition import embed
+from .partition import RigidCluster, embed
 from .parts import (
+    LARGEST,
+    WORLD,
     Actuator,
     Frame,
     TreeJoint,
@@ -30,13 +36,19 @@ from .parts import (
     frozen,
     inertia_matrix,
 )
+from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
 from .spatial import Transform, rpy_matrix
+
+_NOT_PROVEN = (
+    "the search for the cheapest clusters ended early, others may cost less: clusters= chooses them"
+)
 
 
 class ModelBuilder:
     """Collects the parts of a mechanism by name; `build()` checks them and finds the clusters."""
 
+    @public
     def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
         self.name = name
         self.gravity = _vector(f"gravity of '{name}'", gravity)
@@ -47,20 +59,29 @@ class ModelBuilder:
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
 
+    @property
+    def size(self) -> int:
+        """The number of bodies so far, welded ones counted."""
+        return len(self._masses)
+
+    @public
     def add_body(
         self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
-        physical: bool = True,
+        physical: bool = True, welded: bool = False,
     ) -> None:  # fmt: skip
         """A rigid body: mass in kg, centre of mass in body axes, inertia about it in kg m².
 
         `physical=False` accepts an idealised inertia that violates the triangle inequality.
+        `welded=True` checks the principal moments only together with those of the bodies that
+        fixed joints weld to this one.
         """
         if name in self._masses or name == "world":
             raise ModelError(f"there is already a body named '{name}': names are unique")
         com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
-        check_inertia(name, float(mass), com, matrix, physical)
+        check_inertia(name, float(mass), com, matrix, physical, moments=not welded)
         self._masses[name] = Mass(float(mass), com, matrix)
 
+    @public
     def add_joint(
         self, name: str, kind: str, parent: str, child: str, *, xyz=(0.0, 0.0, 0.0),
         rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
@@ -86,9 +107,9 @@ class ModelBuilder:
             )
         passive = {"damping": damping, "friction": friction, "stiffness": stiffness}
         for what, value in {"armature": armature, **passive}.items():
-            if not (np.isfinite(value) and value >= 0):
+            if not 0 <= value <= LARGEST:
                 raise ModelError(f"{what} of joint '{name}' is {value}: give a number >= 0")
-        if not np.isfinite(rest):
+        if not abs(rest) <= LARGEST:
             raise ModelError(f"rest position of joint '{name}' is {rest}: give a finite number")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
@@ -105,6 +126,7 @@ class ModelBuilder:
         self._joint_names[name] = child
         self._edges[child] = Edge(parent, child, joint)
 
+    @public
     def add_loop(
         self, name: str, kind: str, predecessor: str, successor: str, *,
         predecessor_xyz=(0.0, 0.0, 0.0), predecessor_rpy=(0.0, 0.0, 0.0), predecessor_R=None,
@@ -136,6 +158,7 @@ class ModelBuilder:
 
         self._add_loop(name, make)
 
+    @public
     def add_coupling(
         self, name: str, joint: str, ratios: Mapping[str, float] | None = None, *,
         offset: float = 0.0, leader: str | None = None,
@@ -170,6 +193,7 @@ class ModelBuilder:
                 ),
             )
 
+    @public
     def add_constraint(
         self, name: str, *, phi: Callable | None = None, joints: Sequence[str] = (),
         gamma: Callable | None = None, independent: Sequence[str] = (),
@@ -194,6 +218,7 @@ class ModelBuilder:
                 ),
             )
 
+    @public
     def add_frame(self, name: str, body: str, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None) -> None:
         """A named frame on a body (or "world")."""
         if name in self._frames or name in self._masses:
@@ -203,6 +228,7 @@ class ModelBuilder:
         )
         self._frames[name] = (body, placement)
 
+    @public
     def add_actuator(
         self, name: str, joint: str, gear: float = 1.0, effort_limit: float | None = None
     ) -> None:
@@ -218,6 +244,7 @@ class ModelBuilder:
             )
         self._loops[name] = make
 
+    @public
     def add_module(
         self, name: str, kind: str, *, independent: Sequence[str], dependent: Sequence[str],
         **options,
@@ -233,51 +260,135 @@ class ModelBuilder:
             ),
         )
 
+    @public
     def build(
-        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False
-    ) -> Model:
+        self, reference: Mapping[str, float] | None = None, *, analytic: bool = False,
+        clusters: Sequence[Sequence[str]] = (), lock_idle: bool = False,
+    ) -> Model:  # fmt: skip
         """Check everything, weld fixed joints, cluster, assemble the loops and partition.
 
         `reference` is a guess of joint positions, by name, from which the loops are assembled
         (default zero, or the limit next to it). `analytic` closes loops in closed form where they
         have one (four-bars, slider-cranks, parallel platforms), on the branch of the reference.
+        `clusters` names bodies
+        that shall form a cluster, one list a cluster and no other body in it; the other bodies are
+        grouped as cheaply as possible, as all are by default. `lock_idle` locks rods that spin
+        about themselves and move nothing else. Loops that cannot move are welded. `notes` of the
+        model name all that was changed.
         """
-        tree = SpanningTree(self._masses, self._edges, self._joint_names)
-        loops = tuple(make(tree) for make in self._loops.values())
-        for loop in loops:
-            if not loop.bodies:
-                raise ModelError(
-                    f"loop '{loop.name}' joins a body to itself: it constrains nothing"
-                )
+        edges, makers, notes = dict(self._edges), dict(self._loops), []
+        guess: dict = dict(reference or {})
+        while True:
+            tree = SpanningTree(self._masses, edges, self._joint_names)
+            loops = _made(tree, makers)
+            positions = self._positions(tree, guess, edges)
+            grouping = group_bodies(tree.bodies, loops, _wanted(tree, clusters))
+            embeddings: list[Embedding] = []
+            loops_of = _by_first_body(loops)
+            try:
+                for members in grouping.groups:
+                    numbers = sorted(k for i in members for k in loops_of.get(i, ()))
+                    own = tuple(loops[k] for k in numbers)
+                    local = {i: positions[i] for i in members}
+                    bodies = tuple(tree.bodies[i] for i in members)
+                    embedding, local = embed(bodies, own, local, analytic)
+                    embeddings.append(embedding)
+                    positions |= local if embedding.implicit else close_cluster(embedding, local)
+                rigid = [x for e in embeddings for x in rigid_loops(e, positions)]
+            except RigidCluster as found:
+                rigid = found.loops
+                positions |= found.positions
+            changed = welded(tree.bodies, loops, rigid, positions, notes)
+            makers = {n: make for n, make in makers.items() if n not in changed.loops}
+            if lock_idle and not changed.joints:
+                changed = locked(tree.bodies, grouping.groups, embeddings, positions, notes)
+            if not changed.joints:
+                break
+            changed = changed.joints
+            guess = {b.joint.name: positions[b.index] for b in tree.bodies if b.name not in changed}
+            edges |= {n: replace(edges[n], joint=joint) for n, joint in changed.items()}
+        notes += [] if grouping.cheapest else [_NOT_PROVEN]
+        notes += [e.doubt for e in embeddings if getattr(e, "doubt", "")]
+        known = {loop.name: loop for embedding in embeddings for loop in embedding.loops}
+        loops = tuple(known[loop.name] for loop in loops)
+        return Model(
+            self.name, self.gravity, tree.bodies, loops,
+            build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
+            tuple(self._driven(tree, edges, notes)),
+            {i: frozen(x) for i, x in positions.items()}, notes=tuple(notes),
+        )  # fmt: skip
+
+    def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
+        """The position of every tree joint before assembly, from a guess by joint name."""
         positions = {
             body.index: body.joint.within_limits(body.joint.motion.neutral())
             for body in tree.bodies
         }
-        for name, value in (reference or {}).items():
+        for name, value in guess.items():
+            child = self._joint_names.get(name)
+            if edges.get(child) is not self._edges.get(child):
+                continue  # welded or locked since
             body = tree.joints("reference", [name])[0]
             positions[body.index] = as_position(body, value)
-        groups = group_bodies(tree.bodies, loops)
-        embeddings = []
-        for members in groups:
-            own = tuple(loop for loop in loops if loop.bodies[0] in members)
-            local = {i: positions[i] for i in members}
-            bodies = tuple(tree.bodies[i] for i in members)
-            embedding, local = embed(bodies, own, local, analytic)
-            embeddings.append(embedding)
-            positions |= local if embedding.implicit else close_cluster(embedding, local)
-        frames = [Frame(n, *tree.place(n, body)) for n, (body, _) in self._frames.items()]
-        frames = [
-            Frame(f.name, f.body, (self._frames[f.name][1] @ f.placement).rounded()) for f in frames
-        ] + tree.welded_frames()
-        actuators = [
-            Actuator(n, tree.joints(n, [joint])[0].index, gear, limit)
-            for n, (joint, gear, limit) in self._actuators.items()
-        ]
-        return Model(
-            self.name, self.gravity, tree.bodies, loops,
-            build_clusters(tree.bodies, groups, embeddings), tuple(frames), tuple(actuators),
-            {i: frozen(x) for i, x in positions.items()},
-        )  # fmt: skip
+        return positions
+
+    def _placed(self, tree: SpanningTree) -> list[Frame]:
+        frames = []
+        for name, (body, placement) in self._frames.items():
+            carrier, X = tree.place(name, body)
+            frames.append(Frame(name, carrier, (placement @ X).rounded()))
+        return frames + tree.welded_frames()
+
+    def _driven(self, tree: SpanningTree, edges: dict, notes: list[str]) -> list[Actuator]:
+        """The actuators, without those of joints that turned out not to move."""
+        actuators = []
+        for name, (joint, gear, limit) in self._actuators.items():
+            child = self._joint_names.get(joint)
+            welded = child is not None and edges[child].joint.kind == "fixed"
+            if welded and self._edges[child].joint.kind != "fixed":
+                notes.append(f"actuator '{name}' is left out: joint '{joint}' cannot move")
+                continue
+            index = tree.joints(name, [joint])[0].index
+            actuators.append(Actuator(name, index, gear, limit))
+        return actuators
+
+
+def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:
+    loops = tuple(make(tree) for make in makers.values())
+    for loop in loops:
+        if not loop.bodies:
+            raise ModelError(f"loop '{loop.name}' joins a body to itself: it constrains nothing")
+    return loops
+
+
+def _by_first_body(loops: Sequence) -> dict[int, list[int]]:
+    """Numbers of loops by the first body of each."""
+    found: dict[int, list[int]] = {}
+    for k, loop in enumerate(loops):
+        found.setdefault(loop.bodies[0], []).append(k)
+    return found
+
+
+def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Clusters asked for by names of bodies, as body indices."""
+    wanted, taken = [], {}
+    for number, names in enumerate(clusters):
+        if isinstance(names, str) or not len(names):
+            raise InputError(f"clusters[{number}] is {names!r}: give a list of names of bodies")
+        members = sorted({tree.place(f"clusters[{number}]", name)[0] for name in names})
+        if WORLD in members:
+            raise ModelError(
+                f"clusters[{number}] names {', '.join(names)}, of which one is the world or welded "
+                "to it: only bodies that move form clusters"
+            )
+        for i in members:
+            if i in taken:
+                raise ModelError(
+                    f"clusters[{number}]: '{tree.bodies[i].name}' is in clusters[{taken[i]}], too"
+                )
+        taken |= dict.fromkeys(members, number)
+        wanted.append(members)
+    return wanted
 
 
 def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:
@@ -299,6 +410,8 @@ def _vector(what: str, x, n: int = 3) -> np.ndarray:
     x = np.asarray(x, dtype=float)
     if x.shape != (n,) or not np.all(np.isfinite(x)):
         raise ModelError(f"{what}: expected {n} finite numbers, got {x.tolist()}")
+    if not np.all(np.abs(x) <= LARGEST):
+        raise ModelError(f"{what}: {x.tolist()} is beyond {LARGEST:g}")
     return frozen(x)
 
 

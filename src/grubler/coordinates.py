@@ -12,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arguments import public
 from .assembly import check_closed, same_pose
 from .clusters import Cluster, build_clusters
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint
 from .errors import ClosureError, InputError, ModelError, PartitionError, unknown
-from .linalg import LDL, pivot_order
+from .linalg import LDL, joined, pivot_order
 from .loops.modules import ClosedForm, choose_branches
 from .model import Model, as_vector
 from .partition import closed_form, implicit_joint, pivots, rank
@@ -27,6 +28,7 @@ SAME_POSE = 1e-6  # m, or entries of rotations: round-off of closed loops near a
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 
+@public
 def repartition(model: Model, q, independent: Iterable[str] = ()) -> Model:
     """The model with the independent joints of its implicit clusters chosen anew, well
     conditioned at q.
@@ -82,6 +84,7 @@ def _best_partition(joint: ImplicitJoint, positions: dict, wanted: list[str]) ->
     )  # fmt: skip
 
 
+@public
 def analytic(
     model: Model, loops: Iterable[str] | None = None, *,
     branches: Mapping[str, int | str] | None = None,
@@ -137,6 +140,7 @@ def _move_to_branch(joint: ExplicitJoint, positions: dict) -> None:
     positions |= moved
 
 
+@public
 def numeric(model: Model, loops: Iterable[str] | None = None) -> Model:
     """The model with its closed forms given back to numeric closing: the twin to compare with.
 
@@ -177,6 +181,7 @@ def _check_loop_names(model: Model, names: Iterable[str]) -> None:
             raise ModelError(unknown("loop", name, known))
 
 
+@public
 def convert_configuration(old: Model, new: Model, q):
     """q of one model of a mechanism as q of another.
 
@@ -221,17 +226,20 @@ def _check_branch(cluster: Cluster, positions: Mapping, q: np.ndarray) -> None:
     )
 
 
+@public
 def convert_velocity(old: Model, new: Model, q, v):
     """v of one model of a mechanism as v of another; q is the old model's."""
-    return np.concatenate([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
+    return joined([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
+@public
 def convert_acceleration(old: Model, new: Model, q, v, a):
     """a of one model of a mechanism as a of another; q and v are the old model's."""
     changes = _changes(old, new, q, v)
-    return np.concatenate([T @ a[columns] + drift for columns, T, drift in changes])
+    return joined([T @ a[columns] + drift for columns, T, drift in changes])
 
 
+@public
 def convert_force(old: Model, new: Model, q, tau):
     """tau of one model of a mechanism as tau of another, of the same power; q is the old model's.
 
@@ -244,7 +252,7 @@ def convert_force(old: Model, new: Model, q, tau):
             parts.append(LDL(T @ T.T).solve(T @ local))
         else:
             parts.append(np.linalg.solve(T.T, local))
-    return np.concatenate(parts)
+    return joined(parts)
 
 
 def _changes(old: Model, new: Model, q, v=None) -> list:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from .errors import PartitionError
-from .linalg import solve_general
+from .linalg import eliminated, solve_general
 from .loops import Loop
 from .loops.base import ExplicitLoop
 from .parts import Body
@@ -38,13 +38,9 @@ class Embedding(ABC):
     @cached_property
     def columns(self) -> dict[int, slice]:
         """Columns of each body's joint in the cluster's spanning velocities."""
-        columns, start = {}, 0
-        for body in self.bodies:
-            columns[body.index] = slice(start, start + body.joint.nv)
-            start += body.joint.nv
-        return columns
+        return column_slices(self.bodies)
 
-    @property
+    @cached_property
     def nv_span(self) -> int:
         return sum(body.joint.nv for body in self.bodies)
 
@@ -192,12 +188,14 @@ class ImplicitJoint(Embedding):
     """Loops closed implicitly: G = [1; -K_d⁻¹ K_i], g = [0; K_d⁻¹ k] on the kept rows of K.
 
     `kept` are the rows of the stacked K that are independent, `dependent` the columns solved for,
-    `order` the order in which the kept rows are eliminated.
+    `order` the order in which the kept rows are eliminated. `doubt` says in words where the rank
+    can be read in two ways, and is empty where it cannot.
     """
 
     kept: tuple[int, ...] = ()
     dependent: tuple[int, ...] = ()
     order: tuple[int, ...] = field(default=())
+    doubt: str = field(default="", metadata={"fingerprint": False})
 
     implicit = True
 
@@ -225,6 +223,15 @@ class ImplicitJoint(Embedding):
         _, k = self.constraint(positions, velocities)
         g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
         return G, velocities, self.split(g)
+
+    def pivots(self, positions):
+        """The pivots of the elimination of K_d in its order, and their inverses: some pivot is
+        small near a singularity of the partition."""
+        K, _ = self.constraint(positions, None)
+        K = K[list(self.kept)]
+        Kd, Ki = K[:, list(self.dependent)], K[:, list(self.independent)]
+        _, pivots, inverses = eliminated(Kd, Ki, self.order)
+        return pivots, inverses
 
     def _scatter(self, dependent, independent):
         """Rows of dependent and independent columns in the cluster's own order."""
@@ -262,6 +269,15 @@ class ImplicitJoint(Embedding):
         return [names[c] for c in self.independent]
 
 
+def column_slices(bodies: Sequence[Body]) -> dict[int, slice]:
+    """The columns of each body's joint in the stacked velocities of some bodies, by body index."""
+    columns, start = {}, 0
+    for body in bodies:
+        columns[body.index] = slice(start, start + body.joint.nv)
+        start += body.joint.nv
+    return columns
+
+
 def _by_body(bodies: Sequence[Body], stacked) -> dict:
     """Rows of stacked spanning velocities by body index."""
     rows, start = {}, 0
@@ -273,13 +289,22 @@ def _by_body(bodies: Sequence[Body], stacked) -> dict:
 
 def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
+    columns = column_slices(bodies)
+    width = sum(body.joint.nv for body in bodies)
     rows, biases = [], []
     for loop in loops:
         blocks, k = loop.linearize(positions, velocities)
-        row = [
-            blocks[body.index] if body.index in blocks else np.zeros((loop.rows, body.joint.nv))
-            for body in bodies
-        ]
-        rows.append(np.concatenate(row, axis=1))
+        rows.append(side_by_side(blocks, columns, loop.rows, width))
         biases.append(k)
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
+
+
+def side_by_side(blocks: dict, columns: dict[int, slice], height: int, width: int):
+    """The blocks of one loop at their columns, zeros between them."""
+    row, end = [], 0
+    for i in sorted(blocks, key=lambda i: columns[i].start):
+        if columns[i].start > end:
+            row.append(np.zeros((height, columns[i].start - end)))
+        row.append(blocks[i])
+        end = columns[i].stop
+    return np.concatenate([*row, np.zeros((height, width - end))], axis=1)

@@ -119,10 +119,15 @@ class Revolute(Joint):
 
     def transform(self, q):
         c, s = cos_sin(q[0])
-        along = np.flatnonzero(self.axis)
-        if len(along) == 1:
-            return Turn(int(along[0]), c, s, sign=float(self.axis[along[0]]))
+        if self._along is not None:
+            return Turn(self._along, c, s, sign=float(self.axis[self._along]))
         return Transform(axis_rotation(self.axis, c, s).T, ZERO)
+
+    @cached_property
+    def _along(self) -> int | None:
+        """The coordinate axis that the joint's axis lies on, if it lies on one."""
+        along = np.flatnonzero(self.axis)
+        return int(along[0]) if len(along) == 1 else None
 
     @cached_property
     def _S(self):

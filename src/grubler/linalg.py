@@ -7,7 +7,22 @@ small and well partitioned (dependent columns of a loop), and need no pivoting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+
+from . import symbolic
+from .symbolic import is_symbolic, is_zero
+
+
+def joined(parts: Sequence, shape: tuple[int, ...] = (0,), axis: int = 0):
+    """Arrays one after the other; of none, an empty array of a shape (a model without joints)."""
+    return np.concatenate(parts, axis=axis) if len(parts) else np.zeros(shape)
+
+
+def stacked(parts: Sequence, shape: tuple[int, ...]):
+    """Equal arrays as rows of one; of none, an empty array of a shape."""
+    return np.stack(parts) if len(parts) else np.zeros(shape)
 
 
 def symmetric(M):
@@ -16,6 +31,8 @@ def symmetric(M):
     On symbols the lower entries fall out of the expression graph and are never computed; on
     floats this removes the rounding asymmetry.
     """
+    if is_symbolic(M):
+        return symbolic.symmetric(M)
     n = M.shape[0]
     upper, strict = np.triu(np.ones((n, n))), np.triu(np.ones((n, n)), 1)
     return M * upper + (M * strict).T
@@ -50,11 +67,11 @@ class LDL:
 
     def half(self, b):
         """L⁻¹ b: with `scale`, B' A⁻¹ C = half(B)' scale(half(C))."""
-        return np.stack(self._forward(b))
+        return np.stack(self._forward(b)) if self.inverse_pivots else b
 
     def scale(self, y):
         """D⁻¹ y."""
-        return np.stack([x * d for x, d in zip(y, self.inverse_pivots, strict=True)])
+        return stacked([x * d for x, d in zip(y, self.inverse_pivots, strict=True)], y.shape)
 
     def quadratic(self, B):
         """B' A⁻¹ B, by half a solve; symmetric."""
@@ -68,7 +85,7 @@ class LDL:
         x = [x[i] * self.inverse_pivots[i] for i in range(n)]
         for i in reversed(range(n)):
             x[i] = x[i] - sum((self.L[k][i] * x[k] for k in range(i + 1, n)), 0.0)
-        return np.stack(x)
+        return np.stack(x) if n else b
 
 
 def solve_general(A, B, order: tuple[int, ...] | None = None):
@@ -77,23 +94,87 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
     The caller orders rows and columns once, at a configuration where the matrix is well
     conditioned, so that the diagonal pivots are large there (`pivot_order`).
     """
+    return eliminated(A, B, order)[0]
+
+
+def eliminated(A, B, order: tuple[int, ...] | None = None):
+    """A⁻¹ B as by `solve_general`, the pivots in the order of elimination, and their inverses."""
     n = A.shape[0]
     rows = range(n) if order is None else order
-    a = [[A[i, j] for j in range(n)] for i in rows]
-    x = [B[i] for i in rows]
-    inverse = []
-    for k in range(n):
-        inverse.append(1.0 / a[k][k])
+    a, x = [A[i] for i in rows], [B[i] for i in rows]
+    pivots, inverse = [], []
+    for k in range(n):  # a[i] holds row i from column k on
+        pivots.append(a[k][0])
+        inverse.append(1.0 / pivots[k])
+        a[k] = a[k][1:]
         for i in range(k + 1, n):
-            factor = a[i][k] * inverse[k]
-            for j in range(k + 1, n):
-                a[i][j] = a[i][j] - factor * a[k][j]
+            if is_zero(a[i][0]):
+                a[i] = a[i][1:]
+                continue
+            factor = a[i][0] * inverse[k]
+            a[i] = a[i][1:] - factor * a[k]
             x[i] = x[i] - factor * x[k]
     for k in reversed(range(n)):
         for j in range(k + 1, n):
-            x[k] = x[k] - a[k][j] * x[j]
+            entry = a[k][j - k - 1]
+            if not is_zero(entry):
+                x[k] = x[k] - entry * x[j]
         x[k] = x[k] * inverse[k]
-    return np.stack(x)
+    return stacked(x, B.shape), pivots, inverse
+
+
+class RowSpace:
+    """The LQ factors of K (m, n), m <= n, by Householder reflections: K = [L 0] Q'.
+
+    No pivots: the orthonormal bases of the row space and of the null space are accurate wherever K
+    has full row rank, in straight-line code.
+    """
+
+    def __init__(self, K):
+        m, self.n = K.shape
+        rows = [[K[i, j] for j in range(self.n)] for i in range(m)]
+        self.L, self._reflections = [], []
+        for k in range(m):
+            x = rows[k][k:]
+            norm = np.sqrt(sum((y * y for y in x[1:]), x[0] * x[0]))
+            sign = np.where(x[0] >= 0.0, 1.0, -1.0)
+            h = [x[0] + sign * norm, *x[1:]]
+            reflection = (k, h, 1.0 / (norm * (norm + sign * x[0])))
+            for i in range(k + 1, m):
+                rows[i] = _reflect(reflection, rows[i])
+            self.L.append([*rows[k][:k], -sign * norm])
+            self._reflections.append(reflection)
+
+    def distances(self):
+        """Of each row the squared distance to the span of the rows before it, (m,): one is 0 where
+        K loses rank."""
+        return np.stack([row[-1] * row[-1] for row in self.L])
+
+    def null_space(self):
+        """An orthonormal basis N (n, n - m) of the null space: K N = 0."""
+        m = len(self.L)
+        columns = [self._back([0.0] * j + [1.0] + [0.0] * (self.n - j - 1))
+                   for j in range(m, self.n)]  # fmt: skip
+        return np.stack([np.stack([c[i] for c in columns]) for i in range(self.n)])
+
+    def least_norm(self, b):
+        """The shortest x with K x = b."""
+        y = []
+        for k, row in enumerate(self.L):
+            y.append((b[k] - sum(row[j] * y[j] for j in range(k))) / row[k])
+        return np.stack(self._back([*y, *[0.0] * (self.n - len(y))]))
+
+    def _back(self, x: list) -> list:
+        for reflection in reversed(self._reflections):
+            x = _reflect(reflection, x)
+        return x
+
+
+def _reflect(reflection, x: list) -> list:
+    """x - β h (h'x) for h that begins at element k."""
+    k, h, beta = reflection
+    along = beta * sum(a * b for a, b in zip(h, x[k:]))
+    return [*x[:k], *(b - along * a for a, b in zip(h, x[k:]))]
 
 
 def determinant(A):

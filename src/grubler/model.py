@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from . import assembly
+from .arguments import public
 from .clusters import Cluster
 from .errors import InputError, ModelError, unknown
 from .geometry import Shape
+from .linalg import joined
 from .loops import Loop
 from .parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .spatial import Transform
@@ -24,7 +26,8 @@ class Model:
     `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
     the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
     `nv` are their lengths. `reference` holds an assembled position of every tree joint, `geometry`
-    shapes by body, to be drawn: no computation depends on them.
+    shapes by body, to be drawn: no computation depends on them. `notes` say in words what building
+    the model decided that its description does not.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Model:
     geometry: Mapping[int, tuple[Shape, ...]] = field(
         default_factory=dict, metadata={"fingerprint": False}
     )
+    notes: tuple[str, ...] = field(default=(), metadata={"fingerprint": False})
 
     @cached_property
     def nq(self) -> int:
@@ -99,20 +103,31 @@ class Model:
     def _frames_by_name(self) -> dict[str, Frame]:
         return {frame.name: frame for frame in self.frames}
 
+    @public
     def body(self, name: str) -> Body:
         if name not in self._bodies_by_name:
+            if name in self._frames_by_name:
+                raise ModelError(self._is_a_frame(name))
             raise ModelError(unknown("body", name, self._bodies_by_name))
         return self._bodies_by_name[name]
 
+    def _is_a_frame(self, name: str) -> str:
+        carrier = self._frames_by_name[name].body
+        on = "the world" if carrier == WORLD else f"body '{self.bodies[carrier].name}'"
+        return f"'{name}' is no moving body but a frame on {on}: use model.frame('{name}')"
+
+    @public
     def joint(self, name: str) -> TreeJoint:
         return self.body_of_joint(name).joint
 
+    @public
     def body_of_joint(self, name: str) -> Body:
         """The body that the named tree joint carries."""
         if name not in self._bodies_by_joint:
             raise ModelError(unknown("joint", name, self._bodies_by_joint))
         return self._bodies_by_joint[name]
 
+    @public
     def frame(self, name: str) -> Frame:
         """A frame by name; every body's name is one, too."""
         if name in self._frames_by_name:
@@ -123,11 +138,16 @@ class Model:
 
     # configurations
 
+    @public
     def pack(self, positions: Mapping[int, np.ndarray]) -> np.ndarray:
         """q from the position of every tree joint, by body index."""
         coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
+        for body in coordinates:
+            if body.index not in positions:
+                raise InputError(f"positions has none for joint '{body.joint.name}': give all")
         return np.concatenate([positions[body.index] for body in coordinates] or [np.zeros(0)])
 
+    @public
     def unpack(self, q) -> dict[int, np.ndarray]:
         """The position of every tree joint, by body index, from q."""
         positions: dict[int, np.ndarray] = {}
@@ -139,6 +159,7 @@ class Model:
         """An assembled configuration: zero where loops and limits allow it."""
         return self.pack(self.reference)
 
+    @public
     def assemble(
         self,
         q_guess: np.ndarray | Mapping[str, float] | None = None,
@@ -175,6 +196,7 @@ class Model:
             )
         return self.pack(positions)
 
+    @public
     def check_closed(self, q: np.ndarray) -> None:
         """Raise a ClosureError where a loop is open at q, a PartitionError where it is singular."""
         for cluster in self.clusters:
@@ -184,13 +206,14 @@ class Model:
                 assembly.check_closed(cluster.loops, positions)
                 cluster.embedding.check(positions)
 
+    @public
     def loop_gap(self, q: np.ndarray) -> float:
-        """The largest residual over all loops, in m or rad."""
+        """The largest residual over all loops, in m or rad, beyond what the round-off of the
+        description leaves open (`loop.slack`)."""
         positions = self.unpack(q)
-        return max(
-            (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
-        )
+        return max((loop.opening(positions) for loop in self.loops), default=0.0)
 
+    @public
     def integrate(self, q: np.ndarray, v: np.ndarray, dt: float = 1.0) -> np.ndarray:
         """The configuration after moving with the independent velocity v for dt.
 
@@ -212,8 +235,9 @@ class Model:
                 step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
                 moved = assembly.move(joint.bodies, positions, step * dt)
             parts += [moved[body.index] for body in joint.coordinates]
-        return np.concatenate(parts)
+        return joined(parts)
 
+    @public
     def repartition(self, q: np.ndarray) -> Model:
         """The same mechanism with independent joints that are well conditioned at q; q means the
         same in both, `grubler.convert_velocity` takes v along."""
@@ -221,6 +245,7 @@ class Model:
 
         return repartition(self, q)
 
+    @public
     def random_state(self, seed: int | np.random.Generator | None = None):
         """A random assembled configuration and velocity (q, v).
 
@@ -230,6 +255,7 @@ class Model:
 
         return random_state(self, np.random.default_rng(seed))
 
+    @public
     def random_states(self, n: int, seed: int | np.random.Generator | None = None):
         """n random states at once: q (n, nq) and v (n, nv), drawn as by n calls of `random_state`
         on one generator. The first call compiles."""
@@ -251,13 +277,16 @@ class Model:
 
 def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     """A float vector of length n, or an InputError that names the argument."""
+    if np.ma.is_masked(x):
+        raise InputError(f"{what} is a masked array: fill in the numbers that are missing")
+    kind = type(x).__name__
     try:
         x = np.asarray(x)
-        if np.iscomplexobj(x):
+        if x.dtype.kind not in "biufO":
             raise TypeError
         x = x.astype(float)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not an array of real numbers: {type(x).__name__}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} is not an array of real numbers: {kind}") from None
     if x.shape != (n,):
         first = f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
         raise InputError(f"{what} has shape {x.shape}, expected ({n},){first}")

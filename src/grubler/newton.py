@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assembly import residual
 from .linalg import LDL, solve_general, symmetric
 
 LIMIT = 0.5  # rad or m: no joint moves further in one step, so that a poor guess does not leap
@@ -16,7 +15,7 @@ def newton_step(joint, x, hold=True):
     With `hold` the independent joints stay; otherwise all joints move, each as little as possible.
     """
     positions = joint.positions(x)
-    phi = residual(joint.loops, positions)
+    phi = equations(joint.loops, positions)
     K, _ = joint.constraint(positions, None)
     kept = list(joint.kept)
     K = K[kept]
@@ -35,6 +34,21 @@ def moved_by(joint, positions, step):
     return np.concatenate(
         [b.joint.motion.integrate(positions[b.index], step[b.index]) for b in joint.bodies]
     )
+
+
+def equations(loops, positions):
+    """The rows of all loops that K derives from; `reversal` tells false assemblies."""
+    return np.concatenate([loop.equations(positions) for loop in loops])
+
+
+def reversal(loops, positions):
+    """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
+    cosines = [loop.alignment(positions) for loop in loops]
+    least = 1.0
+    for cosine in cosines:
+        if cosine is not None:
+            least = np.minimum(least, cosine)
+    return np.where(least > 0.0, 0.0, np.pi)
 
 
 def largest_entry(x):

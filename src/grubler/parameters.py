@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arguments import is_numbers, public, shown
 from .errors import InputError, ModelError, unknown
 from .loops import LinearCoupling
 from .model import Model
@@ -23,6 +24,7 @@ from .symbolic import is_symbolic
 NAMES = ("gravity", "mass", "com", "inertia", "ratio")
 
 
+@public
 def parameter_values(model: Model, name: str) -> np.ndarray:
     """The model's own values of a parameter, in the shape that compiled code takes."""
     if name == "gravity":
@@ -48,11 +50,10 @@ def ratio_names(model: Model) -> tuple[str, ...]:
     )
 
 
+@public
 def with_parameters(model: Model, values: dict) -> Model:
     """The same mechanism with other numbers, floats or symbols; its clusters stay as they are."""
-    for name in values:
-        if name not in NAMES:
-            raise InputError(unknown("parameter", name, NAMES))
+    values = {name: _checked(model, name, x) for name, x in values.items()}
     bodies = model.bodies
     if {"mass", "com", "inertia"} & set(values):
         bodies = tuple(_body(body, values) for body in bodies)
@@ -68,6 +69,18 @@ def with_parameters(model: Model, values: dict) -> Model:
     if is_symbolic(*values.values()):
         new.__dict__["nominal"] = model.nominal
     return new
+
+
+def _checked(model: Model, name: str, x):
+    """A parameter's values in the shape that they have in the model, finite."""
+    shape = parameter_values(model, name).shape
+    if not is_symbolic(x):
+        if not is_numbers(x):
+            raise InputError(f"{name} is {shown(x)}: give finite real numbers, shape {shape}")
+        x = np.asarray(x, dtype=float)
+    if x.shape != shape:
+        raise InputError(f"{name} has shape {x.shape}, expected {shape}")
+    return x
 
 
 def _couplings(model: Model) -> list[LinearCoupling]:

@@ -13,6 +13,7 @@ from .joints import Continuous, Joint, Revolute, TurnedHinge
 from .spatial import Transform, skew, spatial_inertia
 
 WORLD = -1  # index of the fixed base
+LARGEST = 1e40  # of any number of a mechanism, in SI: m r² and its square stay far from overflow
 
 
 def frozen(x, dtype=float) -> np.ndarray:
@@ -148,25 +149,34 @@ def inertia_matrix(name: str, inertia) -> np.ndarray:
     return inertia
 
 
-def check_inertia(name: str, mass: float, com, inertia: np.ndarray, physical: bool) -> None:
-    """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality."""
-    if not (np.isfinite(mass) and np.all(np.isfinite(com)) and np.all(np.isfinite(inertia))):
-        raise ModelError(f"body '{name}' has a mass, com or inertia that is not finite")
+def check_inertia(
+    name: str, mass: float, com, inertia: np.ndarray, physical: bool, moments: bool = True
+) -> None:
+    """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality.
+
+    `moments=False` leaves the principal moments unchecked, of a part of a body.
+    """
+    largest = np.abs(np.concatenate([[mass], np.ravel(com), np.ravel(inertia)])).max()
+    if not largest <= LARGEST:  # nor is NaN
+        what = f"beyond {LARGEST:g}" if np.isfinite(largest) else "that is not finite"
+        raise ModelError(f"body '{name}' has a mass, com or inertia {what}")
     if mass < 0:
         raise ModelError(f"body '{name}' has negative mass {mass:g} kg: masses are >= 0")
     scale = np.abs(inertia).max() + 1e-300
     if np.abs(inertia - inertia.T).max() > 1e-9 * scale:
         raise ModelError(f"inertia of body '{name}' is not symmetric: use (I + I.T) / 2")
-    moments = np.linalg.eigvalsh(inertia)
-    if moments[0] < -1e-9 * scale - 1e-15:
+    if not moments:
+        return
+    principal = np.linalg.eigvalsh(inertia)
+    if principal[0] < -1e-9 * scale - 1e-15:
         raise ModelError(
             f"inertia of body '{name}' is not positive: principal moments "
-            f"{np.array2string(moments, precision=4)} kg m²; take it about the centre of mass"
+            f"{np.array2string(principal, precision=4)} kg m²; take it about the centre of mass"
         )
-    if physical and moments[0] + moments[1] < moments[2] * (1 - 1e-6) - 1e-15:
+    if physical and principal[0] + principal[1] < principal[2] * (1 - 1e-6) - 1e-15:
         raise ModelError(
             f"inertia of body '{name}' is not physical: principal moments "
-            f"{np.array2string(moments, precision=4)} kg m² violate the triangle inequality "
+            f"{np.array2string(principal, precision=4)} kg m² violate the triangle inequality "
             "(the two smaller ones must sum to at least the largest); correct it, or pass "
             "physical=False for a deliberate idealisation such as a planar link"
         )

@@ -20,7 +20,7 @@ def describe(model: Model) -> str:
         lines += ["", f"loops ({len(model.loops)})"]
         lines += [f"  {loop.name}: {loop.describe()}" for loop in model.loops]
     lines += ["", f"clusters ({len(model.clusters)})", *_clusters(model)]
-    lines += ["", _mobility(model)]
+    lines += ["", _mobility(model), *(f"note: {note}" for note in model.notes)]
     return "\n".join(lines)
 
 

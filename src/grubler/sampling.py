@@ -19,9 +19,9 @@ from .compiler import compile_function, iterate
 from .errors import ClosureError, InputError
 from .fingerprint import fingerprint
 from .limits import SLACK, clipped, excess, further_out
-from .linalg import solve_general
+from .linalg import joined, solve_general, stacked
 from .model import Model
-from .newton import largest_entry, moved_by, newton_step
+from .newton import equations, largest_entry, moved_by, newton_step, reversal
 from .parts import Body
 
 # Factors of a step, tried one after the other until one is usable; then the start is taken.
@@ -78,11 +78,11 @@ def _draw(model: Model, rng: np.random.Generator, n: int | None):
     random velocities, of one state or of n."""
     bodies = [model.bodies[i] for i in model.spanning_order]
     ranges = [_range(body, _start(model)[body.index]) for body in bodies]
-    low, high = (np.concatenate([np.zeros(0), *x]) for x in zip(*ranges, strict=True))
+    low, high = (np.concatenate([np.zeros(0), *(r[k] for r in ranges)]) for k in (0, 1))
     ones = np.ones(model.nv)
     low, high = np.concatenate([low, -ones]), np.concatenate([high, ones])
     drawn = rng.uniform(low, high, None if n is None else (n, len(low)))
-    independent = np.concatenate(
+    independent = joined(
         [np.isin(range(c.embedding.nv_span), c.embedding.independent) for c in model.clusters]
     )
     return drawn[..., : model.nv_span] * independent, drawn[..., model.nv_span :]
@@ -111,7 +111,7 @@ def _random_cluster(cluster: Cluster, begin: dict, step: np.ndarray) -> dict:
         try:
             for _ in range(PIECES):
                 own = step * (factor / PIECES)
-                if joint.implicit:
+                if joint.implicit and joint.nv:
                     own = _along(joint, positions, own)
                 positions = assembly.move(joint.bodies, positions, own)
                 if joint.implicit:
@@ -212,7 +212,7 @@ def _good(model: Model, gaps, values, pivots, watched) -> np.ndarray:
     for (cluster, body), x in zip(watched, values.T[1:], strict=True):
         beyond = _further_out(body, _start(model)[body.index][0], x)
         good[:, cluster] &= ~beyond
-    implicit = [c for c in model.clusters if c.embedding.implicit]
+    implicit = [c for c in model.clusters if c.embedding.implicit and c.nv]
     for cluster, Kd in zip(implicit, pivots, strict=True):
         side = _side(cluster.embedding, {i: _start(model)[i] for i in cluster.bodies})
         good[:, cluster.index] &= _regular(Kd, side)
@@ -247,7 +247,7 @@ def _sample(model: Model, step):
         own = step[start : start + joint.nv_span]
         start += joint.nv_span
         at = [np.array(_start(model)[body.index]) for body in joint.coordinates]
-        if joint.implicit:
+        if joint.implicit and joint.nv:
             x = np.concatenate([*at, np.zeros(1)])
             x = iterate(lambda x, s, joint=joint: _piece(joint, x, s), x, own * (1 / PIECES),
                         count=PIECES)  # fmt: skip
@@ -259,11 +259,11 @@ def _sample(model: Model, step):
             x = [b.joint.motion.integrate(x, moved[b.index]) for b, x in bodies]
             positions, gap = joint.positions(np.concatenate(x)), 0.0
             if joint.loops and not joint.always_closed:
-                gap = _gap(joint, positions, assembly.residual(joint.loops, positions))
+                gap = _gap(joint, positions, equations(joint.loops, positions))
         q += [positions[body.index] for body in joint.coordinates]
         gaps.append(gap)
         values += [positions[body.index][0] for c, body in watched if c == cluster.index]
-    return np.concatenate(q), np.stack(gaps), np.stack(values), *pivots
+    return joined(q), stacked(gaps, (0,)), np.stack(values), *pivots
 
 
 def _piece(joint, x, step):
@@ -276,8 +276,7 @@ def _piece(joint, x, step):
 
 
 def _gap(joint, positions, phi):
-    """The largest residual of a cluster's loops; infinite where one is closed the wrong way."""
-    gap = largest_entry(phi)
-    for loop in joint.loops:
-        gap = np.where(loop.facing(positions) > 0, gap, np.inf)
-    return gap
+    """The largest of a cluster's equations, beyond their slack; π where one is closed reversed."""
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in joint.loops])
+    gap = largest_entry(np.maximum(np.abs(phi) - slack, 0.0))
+    return np.maximum(gap, reversal(joint.loops, positions))

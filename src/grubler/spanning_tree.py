@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import ModelError, unknown
 from .joints import Fixed
-from .parts import WORLD, Body, Frame, TreeJoint, lump
+from .parts import WORLD, Body, Frame, TreeJoint, check_inertia, lump
 from .spatial import Transform, rounded
 
 
@@ -43,6 +43,9 @@ class SpanningTree:
             else:
                 self._weld[name] = (name, Transform.identity())
         moving = [name for name in order if self._weld[name][0] == name]
+        self._welded: dict[str, list[str]] = {}  # by moving root, itself included
+        for name, (root, _) in self._weld.items():
+            self._welded.setdefault(root, []).append(name)
         self._index = {name: i for i, name in enumerate(moving)} | {"world": WORLD}
         self.bodies = tuple(self._body(name) for name in moving)
 
@@ -56,23 +59,26 @@ class SpanningTree:
                 raise ModelError(
                     f"joint '{edge.joint.name}' carries the world: swap parent and child"
                 )
+        connected = {"world"}
         for name in masses:
             if name not in edges:
                 raise ModelError(
                     f"body '{name}' is not connected: add_joint(..., child='{name}'), of kind "
                     "'free' for a floating base"
                 )
-            seen, here = [], name
-            while here != "world":
+            seen, here = {}, name  # a dict keeps the order
+            while here not in connected:
                 if here in seen:
+                    names = list(seen)
                     raise ModelError(
-                        f"joints form a cycle: {' -> '.join([*seen[seen.index(here) :], here])}; "
+                        f"joints form a cycle: {' -> '.join([*names[names.index(here) :], here])}; "
                         "make one of them a loop with add_loop"
                     )
-                seen.append(here)
+                seen[here] = None
                 if here not in edges:
                     break
                 here = edges[here].parent
+            connected.update(seen)
 
     @staticmethod
     def _order(masses: dict, edges: dict) -> list[str]:
@@ -98,12 +104,13 @@ class SpanningTree:
         root, X = self._weld[edge.parent]
         joint = replace(edge.joint, placement=(edge.joint.placement @ X).rounded())
         mass, com, inertia = self._lumped(name)
+        check_inertia(name, mass, com, inertia, physical=False)
         com, inertia = rounded(com), rounded(inertia, np.abs(inertia).max())
         return Body(name, self._index[name], self._index[root], joint, mass, com, inertia)
 
     def _lumped(self, name: str):
         """Mass, centre of mass and inertia of a body with all that is welded to it: exact."""
-        parts = [(self._masses[n], X) for n, (root, X) in self._weld.items() if root == name]
+        parts = [(self._masses[n], self._weld[n][1]) for n in self._welded[name]]
         if len(parts) == 1:
             own = parts[0][0]
             return own.mass, own.com, own.inertia

@@ -11,26 +11,32 @@ Every function takes floats or symbols; vectors are (6,), stacks of motion colum
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
+from . import symbolic
 from .linalg import symmetric
 from .symbolic import constant, is_symbolic
 
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ROUNDING = 1e-14  # of m, of one in rotations: less is the rounding of an exact zero
 
 
 def skew(p):
     """The matrix of the cross product, skew(p) @ x = p x x."""
-    x, y, z = p[0], p[1], p[2]
-    return np.stack([np.stack([0.0, -z, y]), np.stack([z, 0.0, -x]), np.stack([-y, x, 0.0])])
+    if is_symbolic(p):
+        return symbolic.skew(p)
+    x, y, z = p
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def cross(a, b):
     """The cross product of two 3-vectors."""
-    return np.stack(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+    if is_symbolic(a, b):
+        return symbolic.cross(a, b)
+    (a0, a1, a2), (b0, b1, b2) = a, b
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def cross_motion(v, m):
@@ -66,8 +72,15 @@ def rounded(x: np.ndarray, size: float = 1.0) -> np.ndarray:
 
 def axis_rotation(axis: np.ndarray, c, s):
     """The rotation matrix about a constant unit axis, from the angle's cosine and sine."""
-    K = skew(axis)
-    return np.eye(3) + s * K + (1.0 - c) * (K @ K)
+    one, K, square = _generators(*axis)
+    return one + s * K + (1.0 - c) * square
+
+
+@lru_cache(maxsize=1024)
+def _generators(x: float, y: float, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """1, K and K² of Rodrigues' formula for an axis, read-only."""
+    K = skew(np.array([x, y, z]))
+    return tuple(rounded(M, 0.0) for M in (np.eye(3), K, K @ K))
 
 
 def rpy_matrix(roll, pitch, yaw):
@@ -264,7 +277,7 @@ class Turn(Transform):
     """
 
     def __init__(self, axis: int, cosine, sine, sign: float = 1.0):
-        R = axis_rotation(np.eye(3)[axis], cosine, sign * sine)
+        R = axis_rotation(AXES[axis], cosine, sign * sine)
         super().__init__(R.T, np.zeros(3))
         object.__setattr__(
             self, "turn", ((axis + 1) % 3, (axis + 2) % 3, axis, cosine, sign * sine)
@@ -365,10 +378,13 @@ class _TurnedAfter(Transform):
     """
 
     def __init__(self, turn: Turn, placement: Transform):
-        product = turn @ placement
-        super().__init__(product.E, product.r)
+        super().__init__(turn.E @ placement.E, placement.r)
         object.__setattr__(self, "parts", (turn, placement))
-        object.__setattr__(self, "stages", np.count_nonzero(placement.E) <= 5)
+
+    @cached_property
+    def stages(self) -> bool:
+        """Whether the placement turns about one axis at most."""
+        return np.count_nonzero(self.parts[1].E) <= 5
 
     def _rotated(self, A):
         turn, placement = self.parts

@@ -17,6 +17,8 @@ import numpy as np
 
 from .errors import InputError
 
+VERSION = f"CasADi {casadi.__version__}"  # of what simplifies expressions while they are built
+
 Array = np.ndarray  # a NumPy array, or a symbolic array with NumPy's semantics
 
 
@@ -34,6 +36,28 @@ def symbols(name: str, *shape: int):
 def is_symbolic(*arrays) -> bool:
     """Whether any of the arguments carries symbols."""
     return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
+
+
+def is_zero(x) -> bool:
+    """Whether a scalar is zero at every state: the number zero, or an expression without symbols
+    that is zero."""
+    return casadi.SX(x.to_casadi()).is_zero() if is_symbolic(x) else bool(x == 0.0)
+
+
+def cross(a, b):
+    """The cross product of two 3-vectors with symbols, in one call."""
+    return casadi.array(casadi.cross(to_sx(a), to_sx(b)).T, ndim=1)
+
+
+def skew(p):
+    """The matrix of the cross product of a 3-vector with symbols, in one call."""
+    return casadi.array(casadi.densify(casadi.skew(to_sx(p))), ndim=2)
+
+
+def symmetric(M):
+    """A matrix with symbols, its lower triangle replaced by the mirrored upper one."""
+    M = M.to_casadi()
+    return casadi.array(casadi.densify(casadi.triu(M) + casadi.triu(M, False).T), ndim=2)
 
 
 def constant(x) -> np.ndarray | None:

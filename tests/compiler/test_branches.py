@@ -39,6 +39,42 @@ def test_each_lane_takes_its_own(lanes):
             np.testing.assert_allclose(got[i], want, rtol=1e-13, atol=1e-13)
 
 
+def seldom_negative(x, a):
+    """A branch that gives all results, for states with a negative first element of x."""
+    usual = np.concatenate([np.sin(x) + a, x * a])
+    both = gc.otherwise(x[0] >= 0.0, usual, lambda: np.concatenate([np.cos(x) * a, a - x]))
+    return both[:2], both[2:]
+
+
+def beside_others(x, a):
+    """A first result that no branch gives, which marks the states, and a branch for the others."""
+    z = gc.otherwise(x[0] >= 0.0, x + a, lambda: x * a)
+    return np.sin(a), z, gc.otherwise(x[1] >= 0.0, z * a, lambda: z - x)
+
+
+@pytest.mark.parametrize("fn", [seldom_negative, beside_others])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+@pytest.mark.parametrize("count", [1, 7, 8, 1023, 1024, 1025, 2100])
+def test_states_that_take_a_branch_are_gathered(fn, share, count):
+    """Whatever their number and place, on arrays of any strides, by one thread and by two: the same
+    bits as alone; NaN stays NaN."""
+    rng = np.random.default_rng(count)
+    X, A = np.abs(rng.normal(size=(count, 2))), rng.normal(size=(count, 2))
+    X[rng.random(count) < share] *= -1.0
+    X[count // 2, 1] = np.nan
+    alone = gc.compile_function(fn, [2, 2], lanes=1)(X, A)
+    code = gc.compile_function(fn, [2, 2], lanes=8)
+    columns = [np.asfortranarray(x) for x in (X, A)]
+    strided = [np.repeat(x, 2, axis=0)[::2] for x in (X, A)]
+    for given in ((X, A), columns, strided):
+        for threads in (1, 2):
+            for found, expected in zip(code(*given, threads=threads), alone, strict=True):
+                np.testing.assert_array_equal(found, expected)
+    one = code(X, A[0])  # one argument the same for all states
+    for found, expected in zip(one, gc.compile_function(fn, [2, 2], lanes=1)(X, A[0])):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_the_same_bits_alone_and_together():
     f = gc.compile_function(root_or, [2, 2])
     X, A = samples()

@@ -1,11 +1,13 @@
 """The cache on disk: found again, rebuilt when damaged, shared, done without."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,7 +73,7 @@ def test_a_key_spares_the_tracing(folder, compilations):
     assert len(calls) == 4
 
 
-@pytest.mark.parametrize("damage", [b"", b"junk", b"grubler1" + bytes(100), None])
+@pytest.mark.parametrize("damage", [b"", b"junk", b"grubler2" + bytes(100), None])
 def test_damaged_entries_are_rebuilt(folder, compilations, damage):
     gc.compile_function(double, [3], key="k")(X)
     for path in entries(folder):
@@ -114,10 +116,160 @@ def test_a_read_only_folder(tmp_path, monkeypatch):
     tmp_path.chmod(stat.S_IRWXU)
 
 
+POSIX = pytest.mark.skipif(os.name != "posix", reason="files have no mode")
+
+
+@POSIX
+@pytest.mark.parametrize("umask", [0, 0o002, 0o077])
+def test_nobody_else_may_write_or_read(folder, umask):
+    before = os.umask(umask)
+    try:
+        gc.compile_function(double, [3], key="k")(X)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in entries(folder)} == {0o600}
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_is_refused(folder, compilations, mode):
+    gc.compile_function(double, [3], key="k")(X)
+    folder.chmod(mode)
+    cache._warned.clear()
+    with pytest.warns(RuntimeWarning, match=r"can be written by other users .*chmod go-w"):
+        gc.compile_function(double, [3], key="k")(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # said once
+        run()
+    assert len(compilations) == 3  # nothing was read, nothing is lost but time
+    folder.chmod(0o700)
+    run()
+    assert len(compilations) == 3
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_a_file_that_others_can_write_is_refused(folder, compilations, mode):
+    run()
+    for path in entries(folder):
+        path.chmod(mode)
+    cache._warned.clear()
+    with pytest.warns(RuntimeWarning, match="cache file .* can be written by other users"):
+        run()
+    assert len(compilations) == 2
+    run()  # it was replaced
+    assert len(compilations) == 2
+
+
+@POSIX
+@pytest.mark.parametrize("what", ["the cache folder", "the cache file"])
+def test_what_belongs_to_another_user_is_refused(folder, compilations, monkeypatch, what):
+    run()
+    if os.geteuid() == 0:
+        for path in [folder] if what == "the cache folder" else entries(folder):
+            os.chown(path, 12345, 12345)
+    else:
+        checked = cache._check
+        me = os.geteuid()
+        monkeypatch.setattr(
+            cache, "_check", lambda status, of: of.startswith(what) and checked(status, of)
+        )
+        monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    cache._warned.clear()
+    with pytest.warns(RuntimeWarning, match=f"{what} .* belongs to user .* GRUBLER_CACHE_DIR"):
+        run()
+    assert len(compilations) == 2
+
+
+@POSIX
+def test_links_and_pipes_are_not_entries(folder, compilations, tmp_path):
+    run()
+    (path,) = entries(folder)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    run()
+    assert len(compilations) == 2
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    run()  # reading a pipe would wait for ever
+    assert len(compilations) == 3
+
+
+def test_entries_do_not_stand_for_each_other(folder, compilations):
+    """An entry under the name of another one is damaged, though each is whole."""
+    run()
+    gc.compile_function(lambda x: x * 3.0, [3])(X)
+    a, b = entries(folder)
+    a.rename(folder / "aside")
+    b.rename(a)
+    (folder / "aside").rename(b)
+    run()
+    assert len(compilations) == 3
+
+
 def test_no_cache(folder, monkeypatch):
     monkeypatch.setenv("GRUBLER_CACHE_DIR", "")
     run()
     assert not folder.exists()
+
+
+def test_sources_count_by_their_contents(tmp_path):
+    """A file that changes, with its size and its time kept, is another file."""
+    package = tmp_path / "grubler"
+    shutil.copytree(Path(cache.__file__).parents[1], package, ignore=lambda *_: ["__pycache__"])
+    code = (
+        "import grubler, grubler.compiler.cache as c; "
+        "print(grubler.__file__, c.sources(), c.sources('compiler'))"
+    )
+
+    def hashes():
+        env = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        place, *found = subprocess.check_output(
+            [sys.executable, "-c", code], env=env, text=True
+        ).split()
+        assert Path(place).parent == package
+        return found
+
+    def change(path):
+        before = path.stat()
+        text = path.read_bytes()
+        path.write_bytes(text.replace(b". ", b".,", 1))  # in the first docstring
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert path.stat().st_size == before.st_size
+
+    first = hashes()
+    assert hashes() == first
+    change(package / "algorithms" / "c_aba.py")
+    second = hashes()
+    assert second[0] != first[0] and second[1] == first[1]
+    change(package / "compiler" / "lower.py")
+    third = hashes()
+    assert third[0] != second[0] and third[1] != second[1]
+
+
+def test_without_sources_nothing_is_found_again(monkeypatch):
+    monkeypatch.setattr(cache, "_files", dict)
+    cache.sources.cache_clear()
+    first = cache.sources()
+    cache.sources.cache_clear()
+    assert first != cache.sources()
+    cache.sources.cache_clear()
+
+
+def test_choices_are_kept(folder):
+    asked = []
+
+    def decide():
+        asked.append(1)
+        return "b"
+
+    for _ in range(2):
+        assert gc.choice("key", ("a", "b"), decide) == "b"
+    assert len(asked) == 1
+    assert gc.choice("another", ("a", "b"), decide) == gc.choice("key", ("b", "c"), decide) == "b"
+    assert gc.choice(None, ("a", "b"), decide) == gc.choice(None, ("a", "b"), decide) == "b"
+    assert len(asked) == 5
 
 
 def test_processes_side_by_side(folder):

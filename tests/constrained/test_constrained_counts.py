@@ -45,14 +45,14 @@ FEWER_THAN_LTL = [
 
 @pytest.mark.parametrize("name", FEWER_THAN_LTL)
 def test_pv_early_needs_fewer_operations_than_ltl(name):
-    """The way out for singular postures is a branch, and finding out costs a hundredth."""
+    """Refinement is a branch, and the estimate of the error that decides costs a few percent."""
     robot, constraints = CASES.get(name, ("mini_cheetah", points(LEGS[:2])))
     model = load(robot)
     fn, given = constrained_forward_dynamics, {"constraints": tuple(constraints)}
     early = gb.count_operations(fn, model, **given)
     regular = gb.count_operations(fn, model, regular=True, **given)
     assert early.total < 0.94 * count(model, constraints, method="ltl")
-    assert regular.total < early.total < 1.01 * regular.total
+    assert regular.total < early.total < 1.035 * regular.total
     assert early.seldom > early.total > regular.seldom == 0
 
 

@@ -10,6 +10,7 @@ import grubler as gb
 from conftest import load, relative
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.rows import Wanted
 from grubler.constrained.structure import short_arm
 
 pv_early = importlib.import_module("grubler.constrained.pv_early")
@@ -88,7 +89,7 @@ def test_all_joints_at_once(name):
         q, v, tau = state(model, seed)
         rng = np.random.default_rng(seed)
         desired, push = rng.standard_normal(m), rng.standard_normal(6)
-        ready = pv_early.prepared(model, q, v, checked, {last.index: push}, desired)
+        ready = pv_early.prepared(model, q, v, checked, {last.index: push}, Wanted(desired))
         a, multipliers, masses, _ = pv_early.resolved_early(model, ready, tau, checked, None)
         by_joint = pv_early.resolved_early(model, ready, tau, checked, 0)[2]
         expected = constrained_forward_dynamics(

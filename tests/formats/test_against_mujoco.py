@@ -74,6 +74,15 @@ def test_mass_matrix_and_bias_of_the_tree(twin, seed):
     assert error(gb.bias_force(tree, span, rates), bias) < 1e-10
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_geoms_whose_mesh_is_missing_leave_the_tree_as_it_is(seed):
+    """Toddlerbot's contacts name geoms of missing meshes: these stay, without mass."""
+    twin = Twin("toddlerbot_2xc_mjcf/toddlerbot_2xc.xml")
+    assert (len(twin.model.bodies), twin.model.nv_span, twin.model.nv) == (45, 50, 38)
+    assert sum(loop.rows for loop in twin.model.loops) == 21
+    test_mass_matrix_and_bias_of_the_tree(twin, seed)
+
+
 def test_armature_is_read(twin):
     model, mj = twin.model, twin.mj
     for j in range(mj.njnt):

@@ -85,7 +85,9 @@ def test_its_python_runs(tmp_path, monkeypatch):
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
     Path("cassie.xml").write_text(find("xml", "<mujoco"))
-    Path("robot.urdf").write_text(BARE)
+    Path("upload").mkdir()
+    for name in ("robot.urdf", "upload/robot.urdf"):
+        Path(name).write_text(BARE)
     Path("robot.yaml").write_text(find("yaml", "closed_loop"))
     first, *rest = blocks("python")
     space = {"gb": gb}

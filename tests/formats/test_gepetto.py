@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shared_models import error, saddle_point
+from shared_models import error, path, quiet, saddle_point
 
 import grubler as gb
 from grubler.loops.modules import module_name
@@ -85,3 +85,22 @@ def test_a_leg_on_a_universal_joint_has_a_closed_form(tmp_path):
     model = gb.analytic(written(tmp_path, "UJOINT_XY"))
     cluster = next(c for c in model.clusters if c.loops)
     assert module_name(cluster.embedding.steps) == "1-UPS"
+
+
+@pytest.mark.parametrize(
+    ("name", "typo", "mobility"),
+    [
+        ("gepetto_wl16_like", ("", ""), 12),
+        ("gepetto_disney_robot", ("s\u0125erical", "spherical"), 16),
+    ],
+)
+def test_welds_half_a_turn_off_close_from_neutral(tmp_path, name, typo, mobility):
+    """Loops of six rows whose frames are far apart in angle at zero."""
+    for file in ("robot.urdf", "robot.yaml"):
+        (tmp_path / file).write_text(path(f"{name}/{file}").read_text().replace(*typo))
+    model = quiet(tmp_path / "robot.yaml")
+    assert model.nv == mobility
+    assert model.loop_gap(model.neutral()) < 1e-12
+    q, v = model.random_state(0)
+    tau = np.random.default_rng(0).uniform(-1, 1, model.nv)
+    assert error(gb.forward_dynamics(model, q, v, tau), saddle_point(model, q, v, tau)) < 1e-8

@@ -169,3 +169,14 @@ def test_a_yaml_file_may_be_named_beside_its_urdf():
     assert given.nv == 6
     with pytest.raises(gb.ModelError, match="no joint named 'ALWristPitch'"):
         quiet(folder / "Body.urdf", submechanisms=folder / "submechanism_wrist.yml")
+
+
+def test_idle_links_of_a_wrist_are_locked_on_load():
+    """RH5's wrist moves in two directions; the rest of its six freedoms are rods that spin."""
+    wrist = f"{RH5}/submechanisms_urdf/submechanism_wrist.yml"
+    model = quiet(path(wrist), lock_idle=True)
+    assert (shared(wrist).nv, model.nv, len(model.notes)) == (6, 2, 4)
+    assert all("spins alone" in note and "is fixed" in note for note in model.notes)
+    q, v = model.random_state(0)
+    tau = np.ones(2)
+    assert error(gb.forward_dynamics(model, q, v, tau), saddle_point(model, q, v, tau)) < 1e-8

@@ -68,6 +68,10 @@ REAL = {
     ("cassie_mjcf/cassie.xml", ".xml"): None,
     ("rh5_manus_hyrodyn/model/submechanisms_urdf/Head.urdf", ".xml"): None,
     ("grbda_urdfplus/six_bar.urdf", ".xml"): None,
+    ("iit_softfoot_mjcf/softfoot.xml", ".xml"): None,
+    ("ufactory_xarm7_hand_mjcf/hand.xml", ".xml"): None,
+    ("gepetto_5bar_linkage/robot.yaml", ".xml"): None,
+    ("reachy_mini_mjcf/reachy_mini.xml", ".urdf"): None,
 }
 
 
@@ -125,7 +129,7 @@ def planar_and_more(b):
 @pytest.mark.parametrize("add", [two_inputs, quartic, ball_joint, planar_and_more])
 def test_couplings_and_joints(add, suffix, tmp_path):
     model, path = mechanism(add), tmp_path / f"m{suffix}"
-    if suffix == ".urdf" and add is not two_inputs:
+    if suffix == ".urdf" and add not in (two_inputs, ball_joint):
         with pytest.raises(ModelError, match="URDF has no"):
             save(model, path)
         return
@@ -151,17 +155,87 @@ def test_limits_survive(tmp_path):
     np.testing.assert_allclose([joint.lower, joint.upper], [known.lower, known.upper])
 
 
-def test_armature_survives(tmp_path):
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+@pytest.mark.parametrize("kind", ["revolute", "spherical"])
+def test_armature_survives(kind, suffix, tmp_path):
     b = gb.ModelBuilder("m")
     b.add_body("a", 1.0, (0.1, 0, 0), (0.1, 0, 0, 0.12, 0, 0.15))
-    b.add_joint("q", "revolute", "world", "a", armature=0.3)
-    with pytest.raises(ModelError, match="armature only at actuators: joint 'q'"):
-        save(b.build(), tmp_path / "x.urdf")
-    b.add_actuator("m", "q", gear=5.0)
-    for suffix in (".urdf", ".xml"):
-        back = saved(b.build(), tmp_path / f"x{suffix}")
-        assert back.joint("q").armature == 0.3
-        assert same_dynamics(b.build(), back, 0) < 1e-12
+    b.add_joint("q", kind, "world", "a", armature=0.3, damping=0.2)
+    bare, path = b.build(), tmp_path / f"x{suffix}"
+    models = [bare]
+    if kind == "revolute":
+        b.add_actuator("m", "q", gear=5.0)
+        models.append(b.build())
+    for model in models:
+        back = saved(model, path)
+        assert (back.joint("q").armature, back.joint("q").damping) == (0.3, 0.2)
+        assert len(back.actuators) == len(model.actuators)
+        assert same_dynamics(model, back, 0) < 1e-12
+
+
+def test_limits_of_a_ball_joint_mean_nothing():
+    text = (
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="spherical">'
+        '<parent link="a"/><child link="b"/><limit lower="1"/></joint></robot>'
+    )
+    with pytest.warns(FormatWarning, match="without mass"):
+        joint = gb.load(text).joint("j")
+    assert (joint.kind, joint.lower) == ("spherical", None)
+
+
+INERTIAL = '<inertial pos="0.1 0.02 0.03" mass="1" diaginertia="0.01 0.02 0.02"/>'
+SEVERAL = {  # joints of one body, as MJCF has them
+    "slides": '<joint name="i" type="slide" axis="1 0 0"/>'
+              '<joint name="j" type="slide" axis="0 1 1"/>',
+    "offset": '<joint name="i" type="slide" axis="0 1 0"/><joint name="j" axis="1 0 0" '
+              'pos="0 0.1 0.2" ref="0.1"/><joint name="k" axis="0 0 1" pos="0.3 0 0"/>',
+    "shoulder": '<joint name="i" axis="1 0 0" armature="0.1" damping="0.3"/>'
+                '<joint name="j" axis="0 1 0" range="-1 1"/><joint name="k" axis="0 0 1"/>',
+    "ball": '<joint name="i" type="ball" pos="0.1 0 0.2"/>'
+            '<joint name="j" type="slide" axis="1 2 0"/>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_several_joints_on_a_body(case, tmp_path):
+    """Written as they were read: also MuJoCo has the same inertia before and after."""
+    mujoco = pytest.importorskip("mujoco")
+    text = f"""<mujoco><compiler angle="radian"/><worldbody><body name="a" pos="1 2 3"
+    quat="0.9 0.1 0.2 0.3">{INERTIAL}{SEVERAL[case]}<body name="b" pos="0.3 0 0" euler="0.1 0 0">
+    {INERTIAL}<joint name="m"/></body></body></worldbody></mujoco>"""
+    model, path = quiet(text), tmp_path / "x.xml"
+    back = saved(model, path)
+    assert back.v_names == model.v_names
+    for seed in range(3):
+        assert same_dynamics(model, back, seed) < 1e-12
+        q, _ = model.random_state(seed)
+        inertias = []
+        for other in (
+            mujoco.MjModel.from_xml_string(text),
+            mujoco.MjModel.from_xml_path(str(path)),
+        ):
+            data, M = mujoco.MjData(other), np.zeros((other.nv, other.nv))
+            data.qpos[:] = gb.convert.to_mujoco(model, other, q).q
+            mujoco.mj_forward(other, data)
+            for i, unit in enumerate(np.eye(other.nv)):
+                mujoco.mj_mulM(other, data, M[i], unit)
+            inertias.append(M)
+        assert np.abs(inertias[0] - inertias[1]).max() < 1e-12
+        assert np.abs(inertias[0] - gb.mass_matrix(model, q)).max() < 1e-12
+
+
+def test_frames_between_the_joints_of_a_body_are_named(tmp_path):
+    b = gb.ModelBuilder("m")
+    b.add_body("between")
+    b.add_body("a", 1.0, (0.1, 0, 0), (0.1, 0, 0, 0.12, 0, 0.15))
+    b.add_joint("i", "revolute", "world", "between", xyz=(0, 0, 1))
+    b.add_joint("j", "revolute", "between", "a", axis=(0, 1, 0), xyz=(0.1, 0, 0), rpy=(1, 2, 3))
+    b.add_frame("middle", "between")
+    with pytest.warns(
+        FormatWarning, match="no frames between the joints of a body: without 'middle'"
+    ):
+        save(b.build(), tmp_path / "x.xml")
+    assert same_dynamics(b.build(), quiet(tmp_path / "x.xml"), 0) < 1e-12
 
 
 def test_refuses_other_files(tmp_path):

@@ -15,7 +15,7 @@ from grubler.compiler.ptx_function import compile_cuda
 from grubler.compiler.ptx_module import ARCHITECTURES, assemble, module
 from grubler.compiler.ptx_plans import alive, plans
 from grubler.compiler.ptx_registers import spills
-from grubler.compiler.ptx_seldom import usual
+from grubler.compiler.seldom import usual
 from grubler.compiler.tape import evaluate, operands
 from grubler.compiler.trace import trace
 

@@ -131,14 +131,36 @@ def test_errors_are_those_of_the_cpu(gpu):
     lost[5] = np.nan
     said = {}
     for simulator in both(model, 3):
-        for name, tau in (("wild", wild), ("lost", lost)):
-            with pytest.raises(gb.SimulationError) as caught:
-                simulator.run(q, v, tau if name == "wild" else np.array(tau), steps=40)
-            said[simulator.target, name] = str(caught.value), len(caught.value.trajectory)
+        with pytest.raises(gb.SimulationError) as caught:
+            simulator.run(q, v, wild, steps=40)
+        said[simulator.target, "wild"] = str(caught.value), len(caught.value.trajectory)
+    with pytest.raises(gb.SimulationError) as caught:
+        simulator.run(q, v, lost, steps=40)
+    said["cuda", "lost"] = str(caught.value), len(caught.value.trajectory)
     assert said["cuda", "wild"] == said["cpu", "wild"]
     assert "of robot 1" in said["cuda", "wild"][0] and "blew up at t = " in said["cuda", "wild"][0]
     assert said["cuda", "lost"][0].startswith("step 5 (t = 0.005 s)")
     assert said["cuda", "lost"][1] == 6
+
+
+def test_singular_coordinates_are_passed_and_mechanisms_stop(gpu):
+    model = gb.robots.load("four_bar")
+    q, _ = model.random_state(0)
+    other = gb.repartition(model, q, independent=["follower"])
+    v = gb.convert_velocity(model, other, q, np.array([8.0]))
+    Q, V = np.stack([q, q]), np.stack([v, -v])
+    runs = []
+    for simulator in both(other, 2, integrator="rk4"):
+        run = simulator.run(Q, V, steps=500)
+        runs.append(simulator.trajectory(run) if simulator.target == "cuda" else run)
+    assert any(run.carried is not None and run.carried.any() for run in runs)
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-10)
+    np.testing.assert_allclose(runs[0].v, runs[1].v, atol=1e-7)
+    flat = gb.robots.load("parallel_four_bar")
+    q, _ = flat.random_state(0)
+    for simulator in both(flat, None, integrator="rk4"):
+        with pytest.raises(gb.SimulationError, match="singularity of the mechanism itself"):
+            simulator.run(q, np.array([6.0]), steps=1500)
 
 
 def test_what_is_lost_is_named():

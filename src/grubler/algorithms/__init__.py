@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import public
 from ..model import as_vector
 from ..symbolic import is_symbolic
 from . import approximate, spanning
@@ -60,6 +61,7 @@ OSIM = {  # more of them, and the function, in grubler.constrained
 }
 
 
+@public
 def assemble(model, q, *, hold: bool = True):
     """(q, gap): the configuration closed near q with its independent joints held, and the largest
     residual left, in m or rad. Made for compiling; `model.assemble` tries harder on one guess.
@@ -71,6 +73,7 @@ def assemble(model, q, *, hold: bool = True):
     return _assemble(model, q, hold=hold)
 
 
+@public
 @exact("c_aba", "mass_matrix", "projection")
 def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
     """The acceleration a (nv,) under generalized force tau in state (q, v).
@@ -87,6 +90,7 @@ def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
     return checked_result(model, a)
 
 
+@public
 @exact("c_rnea", "projected")
 def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
     """The generalized force tau (nv,) that gives acceleration a in state (q, v).
@@ -99,49 +103,58 @@ def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
     return method(model, q, v, a, checked_forces(model, f_ext))
 
 
+@public
 @exact("c_crba", "projected")
 def mass_matrix(model, q, *, method: str = "c_crba"):
     """The mass matrix M (nv, nv) in independent coordinates: M a + bias = tau."""
     return pick("mass_matrix", MASS, method)(model, checked(model, q=q))
 
 
+@public
 def bias_force(model, q, v, f_ext=None):
     """The generalized force at zero acceleration: Coriolis, centrifugal, gravity, minus f_ext."""
     return inverse_dynamics(model, q, v, np.zeros(model.nv), f_ext)
 
 
+@public
 def kinematics(model, q, v=None, a=None) -> Kinematics:
     """Poses of all bodies in the world, with velocities given v and accelerations given v and a."""
     q, v, a = checked(model, q=q, v=v, a=a)
     return _kinematics.kinematics(model, q, v, a)
 
 
+@public
 def frame_pose(model, q, frame):
     """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
     return _kinematics.frame_pose(model, checked(model, q=q), checked_frame(model, frame))
 
 
+@public
 def frame_jacobian(model, q, frame):
     """J (6, nv): the spatial velocity [angular; linear] of a frame, in its axes, is J v."""
     return _kinematics.frame_jacobian(model, checked(model, q=q), checked_frame(model, frame))
 
 
+@public
 def frame_acceleration_bias(model, q, v, frame):
     """(dJ/dt) v (6,): the spatial acceleration of a frame, in its axes, at a = 0."""
     q, v = checked(model, q=q, v=v)
     return _kinematics.frame_acceleration_bias(model, q, v, checked_frame(model, frame))
 
 
+@public
 def energy(model, q, v) -> Energy:
     """Kinetic and potential energy in J."""
     return _energy(model, *checked(model, q=q, v=v))
 
 
+@public
 def centroidal(model, q, v=None) -> Centroidal:
     """Centre of mass, momentum about it [angular; linear] in world axes, and its matrix."""
     return _centroidal(model, *checked(model, q=q, v=v))
 
 
+@public
 def spanning_state(model, q, v=None, a=None) -> SpanningState:
     """Position, velocity (given v) and acceleration (given v, a) of every tree joint, stacked in
     the order of `model.spanning_names`."""
@@ -149,6 +162,7 @@ def spanning_state(model, q, v=None, a=None) -> SpanningState:
     return spanning.spanning_state(model, q, v, a)
 
 
+@public
 def validity(model, q) -> Validity:
     """How valid q is: lengths of its quaternions, gaps of its loops, conditions of its partitions.
 
@@ -160,11 +174,13 @@ def validity(model, q) -> Validity:
         return _validity(model, q)
 
 
+@public
 def spanning_map(model, q, v=None):
     """G (nv_span, nv) and g (None without v): spanning velocities G v, accelerations G a + g."""
     return spanning.spanning_map(model, *checked(model, q=q, v=v))
 
 
+@public
 def generalized_force(model, q, torques):
     """tau (nv,) from torques on any tree joints, by joint name: Gᵀ torques, by virtual work."""
     return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiler import iterate
-from ..newton import newton_step
+from ..linalg import joined
+from ..newton import newton_step, reversal
 
 
 def assemble(model, q, tolerance=1e-12, count=50, hold=True):
@@ -31,8 +32,9 @@ def assemble(model, q, tolerance=1e-12, count=50, hold=True):
             )  # fmt: skip
             for i in range(left.shape[0]):
                 gap = np.maximum(gap, np.abs(left[i]))
+            gap = np.maximum(gap, reversal(cluster.loops, cluster.embedding.positions(x)))
         parts.append(x)
-    return np.concatenate(parts), gap
+    return joined(parts), gap
 
 
-__all__ = ["assemble", "newton_step"]
+__all__ = ["assemble", "newton_step", "reversal"]

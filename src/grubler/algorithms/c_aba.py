@@ -25,14 +25,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..cluster_spatial import block_diagonal
-from ..linalg import LDL, symmetric
+from ..linalg import LDL, joined, symmetric
 from .c_rnea import net_forces
 from .first_pass import first_pass, stacked
 
 
 def c_aba(model, q, v, tau, f_ext=None):
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
-    states = first_pass(model, q, v, posed=f_ext or ())
+    states = first_pass(model, q, v)
     IA = [block_diagonal(state.I) for state in states]  # line 20
     _, f, _ = net_forces(model, q, v, None, f_ext)
     pA = stacked(states, f)  # line 21
@@ -62,7 +62,7 @@ def c_aba(model, q, v, tau, f_ext=None):
         own, a = move_on(state, D[k], u[k], U[k], W.get(k), parent)
         out.append(own)
         acc.append(a)
-    return np.concatenate(out)
+    return joined(out)
 
 
 def force_across(state, pA, tau, U, D, u):

@@ -41,6 +41,8 @@ def mass_matrix_of(model, states):
             j = state.cluster.index
             M[j][k] = state.S.T @ F
             M[k][j] = M[j][k].T
+    if not states:
+        return np.zeros((0, 0))
     size = [state.cluster.nv for state in states]
     return np.block(
         [

@@ -22,9 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..linalg import joined
 from ..parts import WORLD
 from ..spatial import Transform, cross, rigid_parts, skew
-from .reduction import reduced, spin_row
+from .reduction import Reduced, reduced, spin_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,13 @@ def net_forces(model, q, v, a, f_ext=None, posed=()):
 
     a=None: a = 0, the robot coasting. Bodies in `posed` keep their frame, as in the first pass.
     """
-    robot = reduced(model, frozenset([*posed, *(f_ext or ())]))
+    robot = reduced(model, frozenset(posed))
     I = robot.I
     moving = {WORLD: Moving(None, None, np.zeros(3), np.zeros(3), -model.gravity, np.zeros((3, 3)))}
-    f, spin, joints = {}, {}, {}
+    f, spin, joints, q_span = {}, {}, {}, {}
     for k, embedding in zip(model.clusters, robot.embeddings):
         positions = embedding.positions(q[k.q])
+        q_span |= positions
         G, rates, drifts = embedding.velocity_map(positions, v[k.v])
         for i in k.bodies:
             body, Gi = robot.bodies[i], G[embedding.columns[i]]
@@ -70,8 +72,26 @@ def net_forces(model, q, v, a, f_ext=None, posed=()):
                 moving[i] = move(body.joint, up, positions[i], rates[i], acceleration)
     for i in [i for i in moving if i != WORLD]:
         f[i] = net_force(I[i], moving[i], spin.get(i))
-        f[i] = f[i] - f_ext[i] if f_ext and i in f_ext else f[i]
+    for i, external in (f_ext or {}).items():
+        for j, part in felt_by(robot, i, external, q_span[i]):
+            f[j] = f[j] - part
     return moving, f, joints
+
+
+def felt_by(robot: Reduced, i: int, force, q):
+    """(body, force on it) of an external force on body i, in the frames of the reduced robot.
+
+    A rotor is known by its spin: it feels the moment about its axis, its carrier the rest.
+    """
+    body = robot.bodies[i]
+    if i in robot.frames:
+        force = robot.frames[i].inverse().rounded().force_back(force)
+    if i not in robot.spinning:
+        return [(i, force)]
+    axis = body.joint.motion.axis
+    along = axis @ force[:3]
+    across = np.concatenate([force[:3] - along * axis, force[3:]])
+    return [(i, along), (body.parent, body.joint.transform(q).force_back(across))]
 
 
 def move(joint, up: Moving, q, rate, acceleration) -> Moving:
@@ -120,4 +140,4 @@ def joint_forces(model, moving, f, joints):
             tau[k.index] = felt if tau[k.index] is None else tau[k.index] + felt
             if body.parent != WORLD:
                 f[body.parent] = f[body.parent] + back
-    return np.concatenate(tau)
+    return joined(tau)

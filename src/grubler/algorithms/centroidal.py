@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..linalg import joined
 from ..spatial import Transform
 from .c_crba import composite_inertias
 from .first_pass import first_pass
@@ -27,7 +28,7 @@ def centroidal(model, q, v=None) -> Centroidal:
     poses = body_transforms(model, states)
     total = sum(body.mass for body in model.bodies)
     moments = [b.mass * (poses[b.index].r + poses[b.index].E.T @ b.com) for b in model.bodies]
-    com = sum(moments[1:], moments[0]) / total
+    com = sum(moments[1:], moments[0]) / total if moments else np.zeros(3)
     centre = Transform(np.eye(3), com)  # from the world into the centroidal frame
     IC = composite_inertias(model, states)
     columns = []
@@ -37,5 +38,5 @@ def centroidal(model, q, v=None) -> Centroidal:
             F = IC[body] @ S  # momentum of all that hangs on this body
             pieces.append(poses[body].forces_back(F))
         columns.append(sum(pieces[1:], pieces[0]))
-    matrix = centre.inverse().forces_back(np.concatenate(columns, axis=1))
+    matrix = centre.inverse().forces_back(joined(columns, (6, 0), axis=1))
     return Centroidal(com, None if v is None else matrix @ v, matrix)

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..arguments import public
 from ..errors import InputError, ModelError, unknown
+from ..linalg import joined
 from ..model import Model, as_position, as_vector
 from ..parts import Frame
 from ..symbolic import is_symbolic
@@ -151,9 +153,10 @@ def stacked_torques(model: Model, torques):
             parts.append(
                 as_vector(f"torque of joint '{joint.name}'", np.atleast_1d(value), joint.nv)
             )
-    return np.concatenate(parts)
+    return joined(parts)
 
 
+@public
 def from_spanning(
     model: Model, positions: Mapping[str, float], velocities: Mapping[str, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -78,7 +78,7 @@ def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> l
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
     Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
-    spin would do: those on which a frame sits or a force acts. With None the inertias, too, are
+    spin would do: those on which a frame sits. With None the inertias, too, are
     each body's own.
     """
     robot = as_described(model) if posed is None else reduced(model, frozenset(posed))

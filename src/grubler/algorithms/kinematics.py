@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..linalg import joined, stacked
 from ..parts import WORLD
 from ..spatial import Transform
 from .first_pass import accelerations, first_pass, locate
@@ -31,8 +32,8 @@ def kinematics(model, q, v=None, a=None) -> Kinematics:
     states = first_pass(model, q, v, posed=None)
     poses = body_transforms(model, states)
     order = range(len(model.bodies))
-    rotation = np.stack([poses[i].E.T for i in order])
-    position = np.stack([poses[i].r + np.zeros(3) for i in order])
+    rotation = stacked([poses[i].E.T for i in order], (0, 3, 3))
+    position = stacked([poses[i].r + np.zeros(3) for i in order], (0, 3))
     if v is None:
         return Kinematics(rotation, position, None, None)
     velocity = _by_body(states, [state.v for state in states])
@@ -53,11 +54,11 @@ def body_transforms(model, states) -> dict[int, Transform]:
     return X
 
 
-def _by_body(states, stacked):
+def _by_body(states, by_cluster):
     rows = {}
-    for state, x in zip(states, stacked, strict=True):
+    for state, x in zip(states, by_cluster, strict=True):
         rows |= dict(zip(state.cluster.bodies, state.split(x), strict=True))
-    return np.stack([rows[i] for i in sorted(rows)])
+    return stacked([rows[i] for i in sorted(rows)], (0, 6))
 
 
 def frame_pose(model, q, frame):
@@ -89,9 +90,8 @@ def frame_jacobian(model, q, frame):
                 break
             F = states[k].X.forces_back(F)
             k = parent
-    return np.concatenate(
-        [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters], axis=1
-    )
+    blocks = [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters]
+    return joined(blocks, (6, 0), axis=1)
 
 
 def frame_acceleration_bias(model, q, v, frame):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..linalg import joined
+
 
 class SpanningState(NamedTuple):
     """Positions, velocities and accelerations of every tree joint, stacked cluster by cluster.
@@ -30,13 +32,13 @@ def spanning_map(model, q, v=None):
         blocks.append(np.concatenate([left, G, np.zeros((joint.nv_span, right))], axis=1))
         if v is not None:
             drift += [g[body.index] for body in joint.bodies]
-    return np.concatenate(blocks), np.concatenate(drift) if v is not None else None
+    return joined(blocks, (0, 0)), joined(drift) if v is not None else None
 
 
 def spanning_state(model, q, v=None, a=None) -> SpanningState:
     """Every tree joint's position, velocity (given v) and acceleration (given v and a)."""
     positions = model.unpack(q)
-    stacked = np.concatenate([positions[i] for i in model.spanning_order])
+    stacked = joined([positions[i] for i in model.spanning_order])
     if v is None:
         return SpanningState(stacked, None, None)
     G, g = spanning_map(model, q, v)
@@ -51,7 +53,7 @@ def generalized_force(model, q, torques):
         G, _, _ = joint.velocity_map(joint.positions(q[cluster.q]), None)
         start, stop = cluster.span_v[0].start, cluster.span_v[-1].stop
         tau.append(G.T @ torques[start:stop])
-    return np.concatenate(tau)
+    return joined(tau)
 
 
 def loop_constraints(model, q, v):

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..assembly import residual
-from ..newton import largest_entry
+from ..newton import largest_entry, reversal
 
 
 class Validity(NamedTuple):
@@ -32,10 +31,16 @@ def validity(model, q) -> Validity:
         if not cluster.loops:
             continue
         positions = joint.positions(own)
-        gaps |= {loop.name: largest_entry(residual([loop], positions)) for loop in cluster.loops}
+        gaps |= {loop.name: _gap(loop, positions) for loop in cluster.loops}
         conditions.append(joint.condition(positions))
     in_order = [gaps[loop.name] for loop in model.loops]
     return Validity(_stacked(lengths), _stacked(in_order), _stacked(conditions))
+
+
+def _gap(loop, positions):
+    """The largest of a loop's equations beyond its slack; π where it is closed the wrong way."""
+    beyond = np.maximum(np.abs(loop.equations(positions)) - loop.slack, 0.0)
+    return np.maximum(largest_entry(beyond), reversal([loop], positions))
 
 
 def quaternion_lengths(joint, q) -> list:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
+from ..arguments import public
 from ..assembly import TOLERANCE
 from ..builder import ModelBuilder
 from ..errors import GrublerError, InputError
@@ -27,6 +28,7 @@ LISTED = 6  # names in a warning
 HEAVY = 1e12  # a mass matrix with a larger condition is as good as singular
 
 
+@public
 def check(
     source: Model | ModelBuilder | Callable[[], Model], *, samples: int = 20, seed: int = 0,
     given: Mapping[str, float] | None = None,
@@ -66,7 +68,8 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
     return Report(
         model.name,
         errors=tuple(errors),
-        warnings=tuple(_warnings(loops, idle, closure, parts, driven, beyond)),
+        warnings=tuple(_warnings(model, loops, idle, closure, parts, driven, beyond)),
+        notes=model.notes,
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
         joints=dict(Counter(joint.kind for joint in model.joints)),
@@ -110,7 +113,7 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
             f"the loops stay open by {closure.assembled:.2g} m or rad after assembly: check their "
             "frames, axes and link lengths"
         )
-    for q in configurations[:3]:
+    for q in configurations[: 3 if model.nv else 0]:
         M = c_crba(model, q)
         scale = np.sqrt(np.abs(np.diag(M)))
         light = np.flatnonzero(scale == 0)
@@ -127,7 +130,7 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
     return errors
 
 
-def _warnings(loops, idle, closure, parts, driven, beyond) -> list[str]:
+def _warnings(model, loops, idle, closure, parts, driven, beyond) -> list[str]:
     out = [
         f"the neutral configuration has joint '{x.joint}' at {x.position:.4g}, beyond its limits "
         f"{x.lower:.4g} .. {x.upper:.4g}: no closed configuration within all limits was found, or "
@@ -148,6 +151,9 @@ def _warnings(loops, idle, closure, parts, driven, beyond) -> list[str]:
                 f"the partition of loop '{p.loops[0]}' comes near a singularity (condition "
                 f"{p.worst:.2g}): use model.repartition(q) there"
             )
+    for cluster in model.clusters:
+        if doubt := getattr(cluster.embedding, "doubt", ""):
+            out.append(doubt)
     redundant = sum(loop.redundant for loop in loops if not loop.planar)
     if redundant:
         out.append(f"{redundant} rows of loops that are not planar are redundant: see the table")

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..embedding import stack_rows
 from ..loops import Loop, LoopJoint
 from ..loops.modules import plane_normal
 from ..model import Model
-from ..partition import rank
+from ..ranks import read_rank
 
 PLANAR_ROWS = {"fixed": 3}  # in the plane; any other kind takes two freedoms away at most
 
@@ -69,12 +68,19 @@ def loop_rows(model: Model, samples: Sequence[dict]) -> list[LoopRows]:
     """Every loop's rows and ranks, the largest ranks met over assembled positions."""
     out = []
     for cluster in model.clusters:
+        if not cluster.loops:
+            continue
         bodies, before = cluster.embedding.bodies, 0
+        total = cluster.embedding.nv_span - cluster.nv
+        cut = read_rank(bodies, cluster.loops, samples).cut(total)
+
+        def count(loops, bodies=bodies, cut=cut):
+            return int(np.sum(read_rank(bodies, loops, samples).sizes > cut))
+
         for n, loop in enumerate(cluster.loops):
-            own = max(rank(stack_rows(bodies, [loop], q, None)[0]) for q in samples)
-            through = max(
-                rank(stack_rows(bodies, cluster.loops[: n + 1], q, None)[0]) for q in samples
-            )
+            own = count([loop])
+            last = n + 1 == len(cluster.loops)
+            through = total if last else max(before, count(cluster.loops[: n + 1]))
             out.append(
                 LoopRows(
                     loop.name, loop_kind(loop), cluster.index, loop.rows, own, through - before,
@@ -106,5 +112,4 @@ def mobility(model: Model, loops: Sequence[LoopRows]) -> Mobility:
 
 def closure_gap(model: Model, positions: dict) -> float:
     """The largest residual of all loops, in m or rad."""
-    gaps = [float(np.abs(loop.residual(positions)).max()) for loop in model.loops]
-    return max(gaps, default=0.0)
+    return max((loop.opening(positions) for loop in model.loops), default=0.0)

@@ -28,12 +28,13 @@ class Closure:
 @dataclass(frozen=True)
 class Report:
     """A mechanism at a glance. `ok` is False where the model cannot be used, and `errors` say why;
-    `warnings` name what a designer should look at. `table()` is for people, `to_json()` for
-    programs."""
+    `warnings` name what a designer should look at, `notes` what building the model decided.
+    `table()` is for people, `to_json()` for programs."""
 
     name: str
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     bodies: int = 0
     mass: float = 0.0
     joints: dict[str, int] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Report:
         lines = [f"{self.name}: {'usable' if self.ok else 'CANNOT BE USED'}"]
         lines += [f"  error: {text}" for text in self.errors]
         lines += [f"  warning: {text}" for text in self.warnings]
+        lines += [f"  note: {text}" for text in self.notes if text not in self.warnings]
         for section in (
             self._parts, self._mobility, self._loops, self._closure, self._partitions, self._drives
         ):  # fmt: skip

@@ -90,7 +90,8 @@ def _ours(compiled, state, arguments):
 
 
 def _distance(ours, other) -> float:
-    return float(np.abs(ours - other).max() / max(np.abs(ours).max(), 1e-300))
+    largest = max(np.abs(ours).max(initial=0.0), 1e-300)
+    return float(np.abs(ours - other).max(initial=0.0) / largest)
 
 
 def _text(data: dict) -> str:

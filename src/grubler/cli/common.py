@@ -20,6 +20,7 @@ def robot_arguments(parser) -> None:
     )  # fmt: skip
     parser.add_argument("--base", choices=("fixed", "free"), help="how a file's root is held")
     parser.add_argument("--strict", action="store_true", help="refuse what is not understood")
+    parser.add_argument("--root", metavar="FOLDER", help="open no file outside this folder")
 
 
 def json_argument(parser) -> None:
@@ -30,7 +31,8 @@ def load(arguments) -> Model:
     """The robot named on the command line: a file where there is one, else from the zoo."""
     name = arguments.robot
     if Path(name).suffix or Path(name).exists():
-        return gb.load(name, strict=arguments.strict, base=arguments.base)
+        options = {"strict": arguments.strict, "base": arguments.base, "root": arguments.root}
+        return gb.load(name, **options)
     if arguments.base is not None:
         raise gb.InputError(f"--base is for files: '{name}' of the zoo is held as it is")
     return gb.robots.load(name)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import symbolic
 from ..errors import InputError, unknown
-from . import cost, cpu
+from . import cache, cost, cpu
 from .errors import DialectError
 from .export import export
 from .function import CompiledFunction
@@ -34,6 +34,7 @@ __all__ = [
     "OperationCount",
     "Tape",
     "casadi_function",
+    "choice",
     "compile_function",
     "compile_loop",
     "count_operations",
@@ -110,6 +111,14 @@ def estimate_cycles(fn: Callable, shapes: Sequence) -> float:
     side, and by the longest way through them: for comparing methods, of which the one with fewer
     operations may be slower."""
     return cost.cycles(side_by_side(shortened(trace(fn, shapes)), single_width("float64")))
+
+
+def choice(key: str | None, options: Sequence[str], decide: Callable[[], str]) -> str:
+    """One of the options, as `decide` says for the host's processor; where the cache knows the key,
+    as it said before."""
+    if key is None:
+        return decide()
+    return cache.choice((key, cpu.host().digest), options, decide)
 
 
 def casadi_function(fn: Callable, shapes: Sequence, *, name: str | None = None):

@@ -228,8 +228,8 @@ def scratch_size(arrays: Sequence[Array], lanes: int) -> int:
     return lanes * sum(array.size for array in arrays)
 
 
-def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
-    """The function `batch` and its helpers."""
+def batch_loop(tape: Tape, dtype: str, lanes: int, name: str = "batch") -> str:
+    """The function `batch`, or of another name, and its helpers."""
     scalar = SCALAR[dtype]
     arrays = [*tape.inputs, *tape.outputs]
     before, inputs, outputs, pointers, movers = [], [], [], [], set()
@@ -255,7 +255,7 @@ def batch_loop(tape: Tape, dtype: str, lanes: int) -> str:
     return "\n".join(
         [
             *[_mover(way, dtype, lanes, columns) for way, columns in sorted(movers)],
-            "define void @batch(ptr %table, i64 %start, i64 %stop, ptr %scratch) nounwind {",
+            f"define void @{name}(ptr %table, i64 %start, i64 %stop, ptr %scratch) nounwind {{",
             "entry:",
             *before,
             "  %some = icmp ult i64 %start, %stop",

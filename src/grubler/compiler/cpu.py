@@ -15,6 +15,10 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..errors import InputError
+from .forks import hold, uninterrupted
+
+# llvmlite's own lock is taken when the garbage collector frees a module, too, at any time.
+hold(llvm.ffi.lib._lock)
 
 OPTIMIZATION = 2  # of code generation: scheduling and register allocation
 
@@ -83,6 +87,7 @@ def _machine(cpu: Cpu, jit: bool) -> llvm.TargetMachine:
     )
 
 
+@uninterrupted()
 def object_code(ir: str, cpu: Cpu | None = None) -> bytes:
     """Machine code of an IR module: for this process, or for another processor to link."""
     if cpu is None:
@@ -103,6 +108,7 @@ _engines = threading.Lock()  # the global context takes one thread at a time
 class Library:
     """Object code loaded into this process."""
 
+    @uninterrupted()
     def __init__(self, code: bytes):
         _initialize()
         # The engine's empty module lives in the global context, which is never freed: the garbage

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from ..arguments import public
 from ..errors import InputError, unknown
 from ..gpu import GpuFunction
 from . import c_code, cpu
@@ -14,6 +15,7 @@ from .lower import lower
 from .program import arranged, single_width
 
 
+@public
 def export(
     compiled: CompiledFunction,
     folder: str | os.PathLike,

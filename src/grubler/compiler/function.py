@@ -19,6 +19,7 @@ from .arguments import (
     strides,
     written_once,
 )
+from .forks import in_child
 from .program import Program
 from .tape import Array, OperationCount, Tape, count
 
@@ -40,11 +41,16 @@ class CompiledFunction:
         self.outputs: tuple[Array, ...] = program.outputs
         self.dtype: np.dtype = program.dtype
         self.__name__ = name
-        self.__doc__ = getattr(program.fn, "__doc__", None)
+        self.__doc__ = program.doc
         self._single = len(self.outputs) == 1
         self._shapes = [array.shape for array in self.outputs]
         self._checked = self._checked_batch = _not_ready
         self._idle_scratch: list[np.ndarray] = []
+        self._chain_scratch: list[np.ndarray] = []
+
+    def __reduce__(self):
+        """Machine code is not pickled: another process finds it in the cache, or compiles it."""
+        return CompiledFunction, (self._program, self.name, self.lanes)
 
     @property
     def tape(self) -> Tape:
@@ -146,17 +152,12 @@ class CompiledFunction:
         kernel = self._single_state_kernel()
         alive = (*arguments, *targets)
         addresses = [value.ctypes.data for value in alive]
+        again = (self, arguments, result, None)
         if native.AVAILABLE:
             code = kernel.library.address("bound")
-            return native.bound(code, self.name, addresses, result, (alive, kernel))
+            return native.bound(code, self.name, addresses, result, (alive, kernel), again)
         table = np.array(addresses, dtype=np.uint64)
-        one, at = kernel.one, table.ctypes.data
-
-        def bound(_alive=(alive, table)):
-            one(at)
-            return result
-
-        return bound
+        return _Bound(functools.partial(kernel.one, table.ctypes.data), table, again)
 
     def _bind_batch(self, arguments, targets, result, size, threads):
         table = self._table(arguments, targets, size)
@@ -172,14 +173,25 @@ class CompiledFunction:
             alive = (arguments, targets, table, scratch, kernel)
             places = table.ctypes.data, size, scratch[0].ctypes.data
             code = kernel.library.address("bound_batch")
-            return native.bound_batch(code, self.name, *places, result, alive)
+            again = (self, arguments, result, threads)
+            return native.bound_batch(code, self.name, *places, result, alive, again)
         run = functools.partial(self._run, table, pieces, scratch)
+        return _Bound(run, targets, (self, arguments, result, threads))
 
-        def bound(_alive=(arguments, targets)):
-            run()
-            return result
+    def chain(self, arguments, targets, count: int) -> None:
+        """Compute `count` states one after the other, each when the one before is written.
 
-        return bound
+        Outputs may be what the next state reads: rows of the same arrays, one further on. Arrays
+        have a leading axis of states; arguments without it are the same for all. No array is
+        checked.
+        """
+        table = self._table(arguments, targets, count)
+        try:
+            scratch = self._chain_scratch.pop()  # atomic: threads never share one
+        except IndexError:
+            scratch = self._program.scratch(1)
+        self._program.kernel(1).batch(table.ctypes.data, 0, count, scratch.ctypes.data)
+        self._chain_scratch.append(scratch)
 
     def _single_state_kernel(self):
         kernel = self._program.kernel(1)
@@ -293,11 +305,31 @@ class CompiledFunction:
             (at, start, stop, memory.ctypes.data) for (start, stop), memory in zip(pieces, scratch)
         ]
         # The calling thread takes the last piece, the shortest.
-        waiting = [_pool(len(work)).submit(code, *piece) for piece in work[:-1]]
+        waiting = [_pools.of(len(work)).submit(code, *piece) for piece in work[:-1]]
         if work:
             code(*work[-1])
         for future in waiting:
             future.result()
+
+
+class _Bound:
+    """A bound call where Python makes it: `run` fills the arrays of `again`."""
+
+    def __init__(self, run, alive, again):
+        self._run, self._alive, self._again = run, alive, again
+        self._result = again[2]
+
+    def __call__(self):
+        self._run()
+        return self._result
+
+    def __reduce__(self):
+        return bind_again, self._again
+
+
+def bind_again(function: CompiledFunction, arguments, out, threads):
+    """The bound call that was pickled, on the arrays that came with it."""
+    return function.bind(*arguments, out=out, threads=threads)
 
 
 def _not_ready(*_):
@@ -305,12 +337,23 @@ def _not_ready(*_):
     return None
 
 
-_pools: dict[int, ThreadPoolExecutor] = {}
-_pools_lock = threading.Lock()
+class _Pools:
+    """Pools of threads by their size; a forked child has none of the threads and makes its own."""
+
+    def __init__(self):
+        self._renew()
+        in_child(self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._by_size: dict[int, ThreadPoolExecutor] = {}
+
+    def of(self, threads: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if threads not in self._by_size:
+                pool = ThreadPoolExecutor(threads, thread_name_prefix="grubler")
+                self._by_size[threads] = pool
+            return self._by_size[threads]
 
 
-def _pool(threads: int) -> ThreadPoolExecutor:
-    with _pools_lock:
-        if threads not in _pools:
-            _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="grubler")
-        return _pools[threads]
+_pools = _Pools()

@@ -341,6 +341,14 @@ def lower(
     With one lane, `width` is how many angles go through a vector register together. `block` is how
     long basic blocks may be, `held` whether LLVM keeps the order of instructions.
     """
+    return text_of(dtype, lanes, emitted("core", tape, dtype, lanes, width, block, held))
+
+
+def emitted(
+    name: str, tape: Tape, dtype: str, lanes: int, width: int = 1, block: int = BLOCK,
+    held: bool = False,
+) -> Emitter:  # fmt: skip
+    """A function of that name, and those that it calls, among the functions of an emitter."""
     e = Emitter(dtype, lanes, block, held)
     e.early = lanes == 1 and (block != KEPT or bool(asked_first(tape)))
     e.arguments = [f"%in{i}" for i in range(len(tape.inputs))]
@@ -350,9 +358,17 @@ def lower(
     if lanes == 1 and width > 1:
         _angles_together(e, line, width)
     line.emit()
-    core = _function("core", e, e.arguments)
-    wrappers = [elementary.library_wrapper(name, dtype, lanes) for name in sorted(e.library)]
-    return "\n".join([*e.declared.values(), *wrappers, *e.functions, core])
+    e.functions.append(_function(name, e, e.arguments))
+    return e
+
+
+def text_of(dtype: str, lanes: int, *emitters: Emitter) -> str:
+    """The LLVM IR of the functions of some emitters and of what they call."""
+    declared = {name: line for e in emitters for name, line in e.declared.items()}
+    library = sorted(set().union(*(e.library for e in emitters)))
+    wrappers = [elementary.library_wrapper(name, dtype, lanes) for name in library]
+    functions = [function for e in emitters for function in e.functions]
+    return "\n".join([*declared.values(), *wrappers, *functions])
 
 
 def _read(e: Emitter, argument: int, element: int) -> str:

@@ -37,6 +37,28 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
+class _Block(bytes):
+    """The addresses of a bound call, and the (function, arguments, out, threads) that it came from.
+
+    CPython pickles a method as the attribute of that name of its block. So a block is pickled as
+    something that has this attribute: the call, bound again.
+    """
+
+    def __reduce__(self):
+        return _Again, self.again
+
+
+class _Again:
+    def __init__(self, function, *rest):
+        self._function, self._rest = function, rest
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        arguments, out, threads = self._rest
+        return self._function.bind(*arguments, out=out, threads=threads)
+
+
 def _layouts_are_as_expected() -> bool:
     plain = (
         sys.implementation.name == "cpython"
@@ -46,7 +68,7 @@ def _layouts_are_as_expected() -> bool:
     )
     if not plain or sys.getsizeof(b"") != _BYTES_DATA + 1:
         return False
-    data = struct.pack("<q", 0x1234567890)
+    data = _Block(struct.pack("<q", 0x1234567890))
     if ctypes.string_at(id(data) + _BYTES_DATA, 8) != data:
         return False
     array = np.zeros((3, 5))
@@ -81,15 +103,19 @@ def _method(address: int, flags: int, name: str, block: bytes, alive: tuple):
     return new(ctypes.byref(definition), block, (definition, *alive))
 
 
-def bound(address: int, name: str, addresses: list[int], result, alive: tuple):
+def bound(address: int, name: str, addresses: list[int], result, alive: tuple, again: tuple):
     """A method without arguments that runs on fixed addresses and returns `result`."""
-    block = struct.pack(f"<{1 + len(addresses)}Q", id(result), *addresses)
+    block = _Block(struct.pack(f"<{1 + len(addresses)}Q", id(result), *addresses))
+    block.again = again
     return _method(address, _METH_NOARGS, name, block, (result, *alive))
 
 
-def bound_batch(address: int, name: str, table: int, size: int, scratch: int, result, alive: tuple):
+def bound_batch(
+    address: int, name: str, table: int, size: int, scratch: int, result, alive: tuple, again: tuple
+):
     """Likewise on a table of arrays that hold `size` states."""
-    block = struct.pack("<6Q", id(result), table, size, scratch, *_GIL)
+    block = _Block(struct.pack("<6Q", id(result), table, size, scratch, *_GIL))
+    block.again = again
     return _method(address, _METH_NOARGS, name, block, (result, *alive))
 
 

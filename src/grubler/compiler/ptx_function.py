@@ -17,7 +17,7 @@ from . import cache, ptx_module
 from .log import stage
 from .program import Program
 from .ptx_plans import plans
-from .ptx_seldom import usual
+from .seldom import usual
 from .tape import OperationCount, Tape, count
 from .trace import name_of
 
@@ -45,6 +45,10 @@ class CudaFunction(GpuFunction):
         known = cache.read(self._choice)
         if known is not None:
             self.chosen.update(json.loads(known))
+
+    def __reduce__(self):
+        """The code itself is made, or found in the cache, where it is used."""
+        return CudaFunction, (self._program, self.name, self.arch), {"chosen": self.chosen}
 
     @property
     def tape(self) -> Tape:

@@ -12,9 +12,11 @@ import llvmlite.binding as llvm
 from ..errors import InputError, unknown
 from .cpu import _initialize_all
 from .emitter import SCALAR
+from .forks import uninterrupted
 from .ptx import Kernel, Plan
 from .ptx_emitter import SHARED
-from .ptx_seldom import SeldomKernel, branches, usual
+from .ptx_seldom import SeldomKernel
+from .seldom import branches, usual
 from .tape import Tape
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -57,6 +59,7 @@ def checked_arch(arch: str) -> str:
     return arch
 
 
+@uninterrupted()
 def assemble(ir: str, arch: str, middle: int) -> str:
     """PTX of an IR module."""
     features = f"+ptx{ARCHITECTURES[checked_arch(arch)]}"

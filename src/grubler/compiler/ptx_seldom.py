@@ -9,58 +9,12 @@ threads then compute them side by side, everything anew.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .ptx import Kernel, Plan
 from .ptx_emitter import GLOBAL, SHARED
-from .schedule import in_order
-from .tape import Tape, operands, with_operands
+from .seldom import marked_output
+from .tape import Tape
 
 SPAN = 32  # states that a thread looks at
-
-
-def branches(tape: Tape) -> bool:
-    """Whether any result depends on a branch."""
-    return any(instruction[0] == "branch" for instruction in tape.instructions)
-
-
-def usual(tape: Tape) -> Tape:
-    """The tape without its branches, the first result NaN for states that would take one."""
-    if not branches(tape):
-        return tape
-    line, place, taken, fine = [], {}, {}, None
-    for k, (op, *rest) in enumerate(tape.instructions):
-        if op == "branch":
-            ok = place[rest[1]]
-            taken[k] = [place[v] for v in rest[2 : 2 + tape.branches[rest[0]].size]]
-            if fine is not None:
-                line.append(("and", fine, ok))
-            fine = ok if fine is None else len(line) - 1
-        elif op == "result" and rest[0] in taken:
-            place[k] = taken[rest[0]][rest[1]]
-        else:
-            instruction = tape.instructions[k]
-            place[k] = len(line)
-            line.append(with_operands(instruction, [place[a] for a in operands(instruction)]))
-    results = [[place[v] for v in values] for values in tape.results]
-    output = marked_output(tape)
-    line += [("const", float("nan")), ("select", fine, results[output][0], len(line))]
-    results[output][0] = len(line) - 1
-    return _live(replace(tape, instructions=line, results=tuple(map(tuple, results)), branches=()))
-
-
-def marked_output(tape: Tape) -> int:
-    """The output whose first element tells."""
-    return next(i for i, array in enumerate(tape.outputs) if array.size)
-
-
-def _live(tape: Tape) -> Tape:
-    """The tape without instructions that no result needs, in the same order."""
-    needed = {v for values in tape.results for v in values}
-    for k in reversed(range(len(tape.instructions))):
-        if k in needed:
-            needed.update(operands(tape.instructions[k]))
-    return in_order(tape, sorted(needed))
 
 
 class SeldomKernel(Kernel):

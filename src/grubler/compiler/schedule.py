@@ -141,6 +141,11 @@ class _Line:
             for a in values:
                 self.users[a].append(k)
         self.left = [len(users) for users in self.users]  # uses still to come
+        self._rest = [sum(users) for users in self.users]  # of one that is left: which it is
+        self.growth = [1 if users else 0 for users in self.users]  # of values alive, by placing it
+        for users in self.users:
+            if len(users) == 1:
+                self.growth[users[0]] -= 1
         self.missing = [len(values) for values in self.values]
         self.order: list[int] = []
         self._placed = [False] * self.size
@@ -148,10 +153,6 @@ class _Line:
     def first(self) -> list[int]:
         """Instructions that need no other."""
         return [k for k in range(self.size) if not self.leaf[k] and self.missing[k] == 0]
-
-    def growth(self, k: int) -> int:
-        """How many more values are alive after an instruction."""
-        return (1 if self.users[k] else 0) - sum(self.left[a] == 1 for a in self.values[k])
 
     def place(self, k: int) -> list[int]:
         """Put an instruction next; those that needed nothing else."""
@@ -161,6 +162,9 @@ class _Line:
                 self.order.append(a)
         for a in self.values[k]:
             self.left[a] -= 1
+            self._rest[a] -= k
+            if self.left[a] == 1:  # the last use will end its life
+                self.growth[self._rest[a]] -= 1
         fresh = []
         for user in self.users[k]:
             self.missing[user] -= 1
@@ -178,11 +182,8 @@ def _order(tape: Tape) -> list[int]:
     line = _Line(tape)
     ready = line.first()[::-1]  # the last is looked at first
     while ready:
-        best, lowest = -1, 99
-        for i in range(len(ready) - 1, max(-1, len(ready) - 1 - WINDOW), -1):
-            growth = line.growth(ready[i])
-            if growth < lowest:
-                best, lowest = i, growth
+        growth = [line.growth[k] for k in ready[: -WINDOW - 1 : -1]]
+        best = len(ready) - 1 - growth.index(min(growth))
         ready.extend(reversed(line.place(ready.pop(best))))
     return line.finished()
 
@@ -205,7 +206,7 @@ def _spread_order(tape: Tape, single: bool, first: frozenset[int]) -> list[int]:
             now = max(now, waiting[0][0])
         while waiting and waiting[0][0] <= now:
             ready.append(heapq.heappop(waiting)[1])
-        k = min(ready, key=lambda k: (later[k], life * line.growth(k) - height[k], k))
+        k = min(ready, key=lambda k: (later[k], life * line.growth[k] - height[k], k))
         ready.remove(k)
         for user in line.users[k]:
             there[user] = max(there[user], now + cycles[k])

@@ -16,8 +16,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .. import symbolic
+from ..arguments import public
 from ..errors import InputError
 from .errors import DialectError
+from .forks import uninterrupted
 from .log import stage
 from .reader import Node, Other, read
 from .tape import Array, Loop, Tape
@@ -100,6 +102,7 @@ def precision() -> float:
     return float(np.finfo(_recording.dtype).eps)
 
 
+@uninterrupted()
 def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) -> Tape:
     """The tape of a NumPy function for arguments of the given shapes, as traced.
 
@@ -177,6 +180,7 @@ def _is_own(filename: str) -> bool:
     return folder == os.path.dirname(os.path.abspath(__file__)) or filename == symbolic.__file__
 
 
+@public
 def iterate(
     step: Callable,
     state,
@@ -214,11 +218,13 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
+@public
 def otherwise(ok, values, fn: Callable):
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
-    For what is seldom needed and costs much: np.where computes both. A batch takes the branch
-    where one of the states that share a register does. Both are 1-D, of one size. Loops and
+    For what is seldom needed and costs much: np.where computes both. In a batch the states that
+    take the branch are gathered and computed side by side, after the others; inside a loop a
+    register takes it where one of its states does. Both are 1-D, of one size. Loops and
     branches inside `fn` are computed only there. It computes again what it needs of the values
     known outside: to store them for it, always, would cost more.
     """

@@ -14,12 +14,19 @@ from ..algorithms import OSIM as CLUSTER_OSIM
 from ..algorithms.c_rnea import c_rnea, net_forces
 from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
 from ..algorithms.first_pass import first_pass
+from ..arguments import public
 from ..errors import InputError
 from ..model import as_vector
 from ..symbolic import is_symbolic
 from . import osim
 from .closed_chain import ClosedChain, Closure
-from .constraints import Constraint, checked_constraints, names, require_softness
+from .constraints import (
+    Constraint,
+    checked_constraints,
+    checked_motion,
+    names,
+    require_softness,
+)
 from .jacobian import jacobian_and_drift, softness
 from .kkt import kkt
 from .ltl import ltl, ltl_soft
@@ -28,7 +35,7 @@ from .proximal import proximal
 from .pv import pv
 from .pv_early import pv_early
 from .pv_soft import pv_soft
-from .rows import constraint_rows, posed
+from .rows import Wanted, constraint_rows, posed
 
 METHODS = {
     "pv": pv,
@@ -62,14 +69,20 @@ class Constrained(NamedTuple):
     residual: np.ndarray | None
 
 
+@public
 @exact("pv_early", "pv", "ltl")
 def constrained_forward_dynamics(
-    model, q, v, tau, constraints, f_ext=None, desired=None, *, method: str = "pv_early", **options
-) -> Constrained:
+    model, q, v, tau, constraints, f_ext=None, desired=None, motion=None, *,
+    method: str = "pv_early", **options,
+) -> Constrained:  # fmt: skip
     """The acceleration under generalized force tau and motion constraints, and their multipliers.
 
     `constraints` are `Constraint`s, names of welded frames, or (name, rows); `desired` (m,) gives
     their accelerations instead of those described, f_ext as in `forward_dynamics`.
+    `motion` (3 d, 6) moves the places of the d constraints that are `driven`: for each, in rows,
+    [rotation vector; position], [angular velocity; velocity] and [angular acceleration;
+    acceleration], seen from its target (without one, from `to` or the world). None: the places
+    rest there.
 
     Hard methods: "pv_early" (the default, O(n + m)), "pv", "ltl", "proximal", and "kkt" (dense,
     floats only); soft ones, for constraints that all have a softness: "pv_soft", "ltl_soft". Soft
@@ -94,16 +107,19 @@ def constrained_forward_dynamics(
     m = sum(c.m for c in constraints)
     if desired is not None and not is_symbolic(desired):
         desired = as_vector("desired", desired, m)
+    if motion is not None:
+        motion = checked_motion("motion", motion, _driven(constraints))
+    wanted = Wanted(desired, motion)
     _check_count(model, constraints, method)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         a, multipliers = solve(
-            model, q, v, tau, constraints, checked_forces(model, f_ext), desired, **options
+            model, q, v, tau, constraints, checked_forces(model, f_ext), wanted, **options
         )
     if is_symbolic(a):
         return Constrained(a, multipliers, None)
     if not np.all(np.isfinite(a)):
         raise InputError(_dependent(model, constraints, method))
-    gap, J = residual(model, q, v, a, multipliers, constraints, desired)
+    gap, J = residual(model, q, v, a, multipliers, constraints, wanted)
     if method in REGULAR and m:
         force = tau + J.T @ multipliers
         balance = c_rnea(model, q, v, a, checked_forces(model, f_ext)) - force
@@ -123,6 +139,14 @@ def residual(model, q, v, a, multipliers, constraints, desired=None):
     rows = constraint_rows(model, states, constraints, desired, moving)
     J, l = jacobian_and_drift(model, states, rows)
     return J @ a + l + softness(rows) * multipliers, J
+
+
+def _driven(constraints) -> int:
+    """How many places are driven."""
+    count = sum(c.driven for c in constraints)
+    if not count:
+        raise InputError("motion is given, but no constraint is driven: say driven=True of it")
+    return count
 
 
 def _check_count(model, constraints, method: str) -> None:
@@ -149,11 +173,13 @@ def _dependent(model, constraints, method: str) -> str:
     )
 
 
+@public
 def operators(model, q) -> SpatialOperators:
     """The spatial operators of the model at q: φ, ψ, H, M, P, D, G, K, Ω, Υ and their kin."""
     return SpatialOperators(model, checked(model, q=q))
 
 
+@public
 @exact("c_efpa", "projected", "pv_osim", "ltl_osim")
 def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
     """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
@@ -167,6 +193,7 @@ def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
     return pick("inverse_osim", OSIM, method)(model, q, checked_frames(model, frames))
 
 
+@public
 def solve_osim(model, q, b, frames, *, method: str = "pv_osim_fast"):
     """(J M⁻¹ Jᵀ)⁻¹ b: the forces at the frames that cause the acceleration b there.
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
+from ..algorithms.first_pass import parent_of
+from .accuracy import Early
 from .closing import Closing
 from .jacobian import jacobian_and_drift, split
 from .reflection import Row
 from .resolve import resolve
-from .rows import gathered
 from .structure import levers
 
 
@@ -43,8 +44,8 @@ class Rooted:
         return a
 
 
-def at_once(model, ready, tau, constraints):
-    """(a, multipliers, what rows feel of the joints, the joints), as `resolved_early`."""
+def at_once(model, ready, tau, constraints) -> Early:
+    """The solution, as by `resolved_early`."""
     states, _, p, blocks = ready
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
     M, h = mass_matrix_of(model, states), joint_forces(states, p)
@@ -57,17 +58,21 @@ def at_once(model, ready, tau, constraints):
         Rooted(model.nv), M[order][:, order], h[order], tau[order], rows, Closing(model, []),
         [x is not None and x.moves for x in lever], False,
     )  # fmt: skip
-    taken = [
-        (at, c.mass)
-        for at, c, x in zip(places, done.coordinates, lever)
-        if c.reflection and not x.constant
-    ]
-    taken += [(places[-1], np.inf)] if done.rows else []  # more rows than freedom
-    masses, joints = [mass for _, mass in taken], [(at, None) for at, _ in taken]
+    masses = [(k, c.mass) for (k, _), c in zip(places, done.coordinates) if c.reflection]
+    masses += [(None, np.inf)] if done.rows else []  # more rows than freedom
     qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
-    found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows), {})))
-    multipliers = gathered(blocks, found, sum(c.m for c in constraints))
-    return qdd[np.argsort(order)], multipliers, masses, joints
+    found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows))))
+    a = qdd[np.argsort(order)]
+    return Early(a, found, accelerations(states, a), masses)
+
+
+def accelerations(states, a) -> list:
+    """The stacked accelerations of the clusters, beyond coasting, from those of the joints."""
+    acc: list = []
+    for state in states:
+        up = parent_of(acc, state.cluster, np.zeros(6))
+        acc.append(state.X.motion(up) + state.S @ a[state.cluster.v])
+    return acc
 
 
 def joint_forces(states, p):

@@ -22,13 +22,22 @@ import numpy as np
 
 from ..algorithms import frame_jacobian, mass_matrix
 from ..algorithms.checks import checked
+from ..arguments import public
 from ..cluster_spatial import block_diagonal
 from ..errors import GrublerError, InputError, unknown
 from ..model import Model
 from ..spatial import Transform, cross
-from .constraints import PERIOD, checked_gains, checked_pose, row_matrix
+from .constraints import (
+    PERIOD,
+    checked_gains,
+    checked_motion,
+    checked_pose,
+    held_rows,
+    require_place,
+)
+from .held import HeldRows
 from .ports import Freely, Robot, pose_of
-from .rows import displacement
+from .relative import PointMotion, moved_place, relative_to
 
 RANK = 1e-12
 
@@ -38,11 +47,12 @@ class Closure:
     """A connection of two ports, or of a port with the world.
 
     `first` and `second` are (robot, frame); a single primary is called "primary", a single
-    secondary "secondary"; second=None is the world. `rows` is "weld", "point", rows of 0..5 of
-    [angular; linear], or a matrix (m, 6), in the first port's axes. `place` is the pose (R, p) of
-    the first port seen from the second (from the world) that is held, None to hold the pose at
-    attachment; its drift is stabilised with `period` in s and `damping` as in `Constraint`, None
-    for not at all.
+    secondary "secondary"; second=None is the world. `rows` as in `Constraint`: "weld", "point",
+    "universal", rows of 0..5 of [angular; linear], or a matrix (m, 6), at the first port and in its
+    axes. The closure pushes there on both bodies, with equal and opposite forces. `place` is the
+    pose (R, p) of the first port seen from the second (from the world) that is held, None to hold
+    the pose at attachment; its drift is stabilised with `period` in s and `damping` as in
+    `Constraint`, None for not at all. Of rows that are not those of a joint, only the velocity is.
     """
 
     name: str
@@ -52,8 +62,7 @@ class Closure:
     place: tuple | None = None
     period: float | None = PERIOD
     damping: float = 1.0
-    K: np.ndarray = field(init=False, repr=False)  # (m, 6)
-    classical: bool = field(init=False, repr=False)  # whether w x v is part of what K holds
+    checked: HeldRows = field(init=False, repr=False)  # the rows, checked
     held: Transform | None = field(init=False, repr=False)  # from `place` into the first port
 
     def __post_init__(self):
@@ -64,10 +73,16 @@ class Closure:
         if self.first == self.second:
             raise InputError(f"{of} joins port {self.first} to itself")
         checked_gains(of, self.period, self.damping)
-        K, classical = row_matrix(of, self.rows)
+        rows = held_rows(of, self.rows)
         held = None if self.place is None else checked_pose(f"place of {of}", self.place)
-        for derived, value in (("K", K), ("classical", classical), ("held", held)):
+        if held is not None and self.period is not None:
+            require_place(f"place of {of}", rows)
+        for derived, value in (("checked", rows), ("held", held)):
             object.__setattr__(self, derived, value)
+
+    @property
+    def m(self) -> int:
+        return self.checked.m
 
     @property
     def ends(self) -> list[tuple[str, str]]:
@@ -100,6 +115,7 @@ class ClosedChain:
     places              (R, p) by robot: where its world is, turned about the vertical only
     """
 
+    @public
     def __init__(
         self, primary, secondary=None, closures=(), *, ports=None, places=None, compiled=True
     ):  # fmt: skip
@@ -128,6 +144,7 @@ class ClosedChain:
         for closure in closures:
             self.attach(closure)
 
+    @public
     def attach(self, closure: Closure, q: Mapping | None = None) -> None:
         """Close: from now on `closure` holds. With the configurations q by robot, the pose of its
         ends is held as it is now; without, ends are made to coincide."""
@@ -142,6 +159,7 @@ class ClosedChain:
         self.closures[closure.name] = closure
         self._held[closure.name] = Transform.identity() if held is None else held
 
+    @public
     def detach(self, name: str) -> None:
         """Open a closure."""
         if name not in self.closures:
@@ -155,8 +173,14 @@ class ClosedChain:
         self.robots[name] = Robot(name, model, old.frames, (old.R, old.p), old.compiled)
         (self.primary if name in self.primary else self.secondary)[name] = model
 
-    def forward_dynamics(self, states: Mapping, *, secondary_first: bool = False) -> Motion:
+    def forward_dynamics(
+        self, states: Mapping, *, motions: Mapping | None = None, secondary_first: bool = False
+    ) -> Motion:
         """Accelerations by robot from (q, v, tau) by robot; tau may be None for zero.
+
+        `motions` drives closures: by name (3, 6), [rotation vector; position], [angular velocity;
+        velocity] and [angular acceleration; acceleration] of the place where the first port is
+        held, seen from where it was attached. Without one, that place is at rest there.
 
         `secondary_first` solves step D for the secondary's acceleration first, which costs less
         where A_P Λ_P A_P* is block diagonal: robots that are not coupled with each other. It needs
@@ -165,8 +189,9 @@ class ClosedChain:
         states = self._checked(states)
         free = self._free(states)  # (A), (B), (C)
         if not self.closures:
+            self._motions(motions)
             return Motion({n: free[n].a for n in self.robots}, {}, 0.0)
-        A, U = self._constraint(free)
+        A, U, _ = self._constraint(free, self._motions(motions))
         solve = self._secondary_first if secondary_first else self._together
         f = solve(free, states, A, U)  # (D)
         a = {}
@@ -176,15 +201,17 @@ class ClosedChain:
         gap = U + sum(A[n] @ (self._alpha(free[n]) + self._moved(n, free, A, f)) for n in A)
         return Motion(a, self._split(f), float(np.abs(gap).max()))
 
-    def impulse(self, states: Mapping) -> dict[str, np.ndarray]:
-        """Velocities after an inelastic impact: those that the closures allow, by robot."""
-        states = self._checked(states)
+    def impulse(self, states: Mapping, *, motions: Mapping | None = None) -> dict[str, np.ndarray]:
+        """Velocities after an inelastic impact: those that the closures allow, by robot.
+
+        `motions` as in `forward_dynamics`: a driven closure is caught at its place's velocity.
+        """
+        states, motions = self._checked(states), self._motions(motions)
         if not self.closures:
             return {n: states[n].v for n in self.robots}
         free = self._free(states)
-        A, _ = self._constraint(free)
+        A, _, speed = self._constraint(free, motions)
         inertia = sum(A[n] @ free[n].admittance @ A[n].T for n in A)
-        speed = sum(A[n] @ free[n].velocity.ravel() for n in A)
         f = -np.linalg.lstsq(inertia, speed, rcond=RANK)[0]
         return {
             n: states[n].v + robot.pushed(states[n].q, A[n].T @ f)
@@ -233,7 +260,7 @@ class ClosedChain:
 
     def _names(self, rows) -> list[str]:
         """The closures that some rows belong to."""
-        owners = [name for name, c in self.closures.items() for _ in c.K]
+        owners = [name for name, c in self.closures.items() for _ in range(c.m)]
         return list(dict.fromkeys(owners[row] for row in rows))
 
     def _blocks(self) -> list[list[int]]:
@@ -241,7 +268,7 @@ class ClosedChain:
         groups: list[tuple[set, list]] = []
         start = 0
         for closure in self.closures.values():
-            rows = list(range(start, start + len(closure.K)))
+            rows = list(range(start, start + closure.m))
             start += len(rows)
             robots = {robot for robot, _ in closure.ends} & set(self.primary)
             joined = [g for g in groups if g[0] & robots]
@@ -252,36 +279,51 @@ class ClosedChain:
 
     # the closures' rows
 
-    def _constraint(self, free: dict[str, Freely]):
-        """A by robot (rows, 6 ports), and U: A α + U = 0 (0.20), (0.22)."""
+    def _constraint(self, free: dict[str, Freely], motions: Mapping):
+        """A by robot (rows, 6 ports), U, and the rows' velocities: A α + U = 0 (0.20), (0.22)."""
         A = {n: [] for n in self.robots}
-        U = []
-        for closure in self.closures.values():
-            K, (first, frame) = closure.K, closure.first
-            X = self._between(closure, free)
-            i = self.robots[first].port(frame)
-            point = closure.classical
-            shift = Transform(X.E, np.zeros(3)) if point else X
-            ends = {(first, i): K}
-            v = free[first].velocity[i]
-            bias = cross(v[:3], v[3:]) if point else np.zeros(3)
-            if closure.second is not None:
-                second, other = closure.second
-                j = self.robots[second].port(other)
-                w = free[second].velocity[j]
-                ends[second, j] = -K @ shift.matrix()
-                v = v - shift.motion(w)
-                bias = bias - X.E @ cross(w[:3], w[3:]) if point else bias
-            u = K[:, 3:] @ bias
-            if closure.period is not None:
-                error = displacement(X @ self._held[closure.name].inverse())
-                u = u + (2 * closure.damping / closure.period) * (K @ v)
-                u = u + (K @ error) / closure.period**2
+        U, speeds = [], []
+        for name, closure in self.closures.items():
+            ends, u, speed = self._rows(closure, free, motions.get(name))
             U.append(u)
+            speeds.append(speed)
             for n, robot in self.robots.items():
-                row = [ends.get((n, k), np.zeros((len(K), 6))) for k in robot.order]
-                A[n].append(np.concatenate(row, axis=1) if row else np.zeros((len(K), 0)))
-        return {n: np.concatenate(blocks) for n, blocks in A.items()}, np.concatenate(U)
+                row = [ends.get((n, k), np.zeros((closure.m, 6))) for k in robot.order]
+                A[n].append(np.concatenate(row, axis=1) if row else np.zeros((closure.m, 0)))
+        A = {n: np.concatenate(blocks) for n, blocks in A.items()}
+        return A, np.concatenate(U), np.concatenate(speeds)
+
+    def _rows(self, closure: Closure, free: dict[str, Freely], motion):
+        """(A by port, U, K V) of one closure."""
+        rows, (first, frame) = closure.checked, closure.first
+        X, i = self._between(closure, free), self.robots[first].port(frame)
+        rest = X @ self._held[closure.name].inverse()
+        now = rest if motion is None else rest @ moved_place(motion).inverse()
+        K, carrier = rows.matrix(now), None
+        ends = {(first, i): K}
+        if closure.second is not None:
+            second, other = closure.second
+            j = self.robots[second].port(other)
+            carrier = _coasting(X.motion(free[second].velocity[j]))
+            ends[second, j] = -K @ X.matrix()
+        own = _coasting(free[first].velocity[i])
+        v, a = relative_to(own, carrier, rest, motion, rows.classical)
+        u = K @ a
+        if rows.universal:
+            u = u + rows.turning(now, v[:3])
+        if closure.period is not None:
+            u = u + (2 * closure.damping / closure.period) * (K @ v)
+            if rows.has_place:
+                u = u + rows.error(now) / closure.period**2
+        return ends, u, K @ v
+
+    def _motions(self, motions: Mapping | None) -> dict[str, np.ndarray]:
+        """The motions of driven closures, checked."""
+        for name in motions or {}:
+            if name not in self.closures:
+                raise InputError(unknown("closure", name, self.closures))
+        given = (motions or {}).items()
+        return {name: checked_motion(f"motion of closure '{name}'", x) for name, x in given}
 
     def _between(self, closure: Closure, free: dict[str, Freely]) -> Transform:
         """From the second port (or the world) into the first."""
@@ -326,14 +368,19 @@ class ClosedChain:
     def _split(self, f) -> dict[str, np.ndarray]:
         out, start = {}, 0
         for name, closure in self.closures.items():
-            out[name] = f[start : start + len(closure.K)]
-            start += len(closure.K)
+            out[name] = f[start : start + closure.m]
+            start += closure.m
         return out
 
     def _robot(self, name: str) -> Robot:
         if name not in self.robots:
             raise InputError(unknown("robot", name, self.robots))
         return self.robots[name]
+
+
+def _coasting(v) -> PointMotion:
+    """The motion of a port with velocity v and no spatial acceleration."""
+    return PointMotion(v, np.zeros(3), cross(v[:3], v[3:]))
 
 
 def _named(kind: str, models) -> dict[str, Model]:

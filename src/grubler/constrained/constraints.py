@@ -1,10 +1,11 @@
 """Constraints on the motion of frames: their description, and the check of what users give.
 
-    K a_rel = k        hard, or
-    K a_rel + R λ = k  soft (R > 0)
+    d/dt (K V) = k        hard, or
+    d/dt (K V) + R λ = k  soft (R > 0)
 
-`a_rel` is the acceleration of a frame, in its own axes at its origin, relative to the world or to
-another frame; the multipliers λ push with Kᵀ λ, so that M a + h = tau + Jᵀ λ.
+V is the spatial velocity of a frame relative to the world or to another body, at the frame's origin
+and in its axes. The multipliers λ push with Kᵀ λ there, and with the opposite force at the same
+point of the other body, so that M a + h = tau + Jᵀ λ.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ..errors import InputError
 from ..model import Model, as_vector
 from ..parts import WORLD, Frame, frozen
 from ..spatial import Transform
+from ..symbolic import is_symbolic
+from .held import UNIVERSAL, HeldRows
 
 PERIOD = 0.1  # s, Featherstone's stabilisation period (Sec. IX-A)
 
@@ -28,18 +31,23 @@ class Constraint:
     """A motion constraint on a frame, or between two frames.
 
     frame         name of the constrained frame (or body)
-    rows          "weld": all six rows of [angular; linear] spatial acceleration; "point": the
-                  classical acceleration of the frame's origin (w x v included); some rows of 0..5;
-                  or a matrix K (m, 6) on the spatial acceleration. Always in the frame's axes
-    to            name of a second frame: the motion relative to it is constrained
+    rows          which velocities V = [angular; linear] are held, at the frame's origin in its
+                  axes: "weld", all six; some of 0..5; or a matrix K (m, 6), for d/dt (K V) = k.
+                  "point": the position of the frame's origin, r'' = k in the frame's axes.
+                  "universal": four rows, the frame's y axis perpendicular to the x axis of `to`
+                  (of the target, the world), and the point
+    to            name of a second frame: the motion relative to its body is constrained
     acceleration  the desired k (m,), in rad/s² and m/s²; zero by default
     target        where the frame is to be held, seen from `to` or the world: a position (3,) for
-                  "point", (R, p) for "weld". Given a target, its position and velocity errors are
-                  stabilised; None: neither (unless there is a period)
+                  "point", (R, p) for other rows. Given a target, its position and velocity errors
+                  are stabilised; None: the frame is held where it is, and neither is (unless there
+                  is a period)
     period        Baumgarte's period T in s: e'' + 2 ζ/T e' + e/T² = 0. By default 0.1 with a
                   target; with a period and no target only the velocity is stabilised
     damping       its damping ratio ζ, critical by default
     softness      R > 0, a number or (m,): K a + R λ = k instead of K a = k; None: hard
+    driven        True: the place where the frame is held moves as `motion` of
+                  `constrained_forward_dynamics` says
     """
 
     frame: str
@@ -50,6 +58,7 @@ class Constraint:
     period: float | None = None
     damping: float = 1.0
     softness: object = None
+    driven: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +67,18 @@ class Checked:
 
     frame: Frame
     to: Frame | None  # None: the world
-    K: np.ndarray  # (m, 6) in the frame's axes
-    classical: bool  # whether w x v is part of the constrained acceleration
+    rows: HeldRows
     acceleration: np.ndarray
     place: Transform | None  # from the world to where the frame is held; None with `to`
     held: bool  # whether the position is stabilised
     period: float | None
     damping: float
     softness: np.ndarray | None
+    driven: bool
 
     @property
     def m(self) -> int:
-        return self.K.shape[0]
+        return self.rows.m
 
 
 def checked_constraints(model: Model, constraints) -> tuple[Checked, ...]:
@@ -111,12 +120,12 @@ def _checked(model: Model, c: Constraint) -> Checked:
     if to is not None and to.body == frame.body:
         raise InputError(f"frames '{c.frame}' and '{c.to}' are on one body: they cannot move apart")
     of = _named(c)
-    K, point = row_matrix(of, c.rows)
-    m = K.shape[0]
+    rows = held_rows(of, c.rows)
+    m = rows.m
     acceleration = np.zeros(m)
     if c.acceleration is not None:
         acceleration = as_vector(f"acceleration of {of}", c.acceleration, m)
-    place = _target(c, point)
+    place = _target(c, rows)
     period = PERIOD if c.period is None and place is not None else c.period
     checked_gains(of, period, c.damping)
     held = place is not None
@@ -126,18 +135,25 @@ def _checked(model: Model, c: Constraint) -> Checked:
         if to.body == WORLD:
             to, place = None, shifted
     return Checked(
-        frame, to, frozen(K), point, frozen(acceleration), place, held, period, c.damping,
-        _softness(c, m),
+        frame, to, rows, frozen(acceleration), place, held, period, c.damping, _softness(c, m),
+        _driven(c),
     )  # fmt: skip
 
 
-def row_matrix(of: str, rows) -> tuple[np.ndarray, bool]:
-    """K (m, 6) of the rows `of` a constraint or closure, and whether they hold a point."""
-    wanted = "give 'point', 'weld', distinct rows of 0..5, or a finite matrix (m, 6)"
+NAMED = {
+    "point": HeldRows(np.eye(6)[3:], True),
+    "weld": HeldRows(np.eye(6), False),
+    "universal": HeldRows(UNIVERSAL, True, True),
+}
+
+
+def held_rows(of: str, rows) -> HeldRows:
+    """The rows `of` a constraint or closure, checked."""
+    wanted = "give 'point', 'weld', 'universal', distinct rows of 0..5, or a finite matrix (m, 6)"
     if isinstance(rows, str):
-        if rows not in ("point", "weld"):
+        if rows not in NAMED:
             raise InputError(f"rows '{rows}' of {of}: {wanted}")
-        return (np.eye(6)[3:], True) if rows == "point" else (np.eye(6), False)
+        return NAMED[rows]
     try:
         K = np.array(rows, dtype=float)
     except (TypeError, ValueError):
@@ -156,7 +172,7 @@ def row_matrix(of: str, rows) -> tuple[np.ndarray, bool]:
     zero = np.flatnonzero(~np.any(K != 0, axis=1))
     if len(zero):
         raise InputError(f"row {zero[0]} of {of} is zero: leave it out")
-    return K, False
+    return HeldRows(frozen(K), False)
 
 
 def checked_gains(of: str, period: float | None, damping: float) -> None:
@@ -179,16 +195,50 @@ def checked_pose(what: str, pose) -> Transform:
     return Transform.from_placement(R, as_vector(f"p of {what}", p, 3))
 
 
-def _target(c: Constraint, point: bool) -> Transform | None:
-    """The transform from `to` or the world into the place where the frame is held."""
+def require_place(what: str, rows: HeldRows) -> None:
+    """A pose tells how far a frame is off its place if the free motions are those of a joint."""
+    if not rows.has_place:
+        raise InputError(
+            f"{what}: 'point' takes a position (3,); (R, p) is for 'weld', 'universal' and the "
+            "rows of a revolute, prismatic, cylindrical, planar or spherical joint. The motions "
+            "that these rows leave free are those of no joint: they hold velocities, but no pose; "
+            "leave it out"
+        )
+
+
+def _target(c: Constraint, rows: HeldRows) -> Transform | None:
+    """From the world, or from `to`, the transform into the place where the frame is held."""
     if c.target is None:
         return None
     what = f"target of {_named(c)}"
-    if point:
+    if isinstance(c.rows, str) and c.rows == "point":
         return Transform(np.eye(3), as_vector(what, c.target, 3))
-    if not isinstance(c.rows, str):
-        raise InputError(f"{what}: 'point' takes a position (3,), 'weld' (R, p), other rows none")
+    require_place(what, rows)
     return checked_pose(what, c.target)
+
+
+def _driven(c: Constraint) -> bool:
+    if not isinstance(c.driven, (bool, np.bool_)):
+        raise InputError(f"driven of {_named(c)} is {c.driven!r}: give True or False")
+    return bool(c.driven)
+
+
+def checked_motion(what: str, motion, count: int = 1):
+    """The motion of `count` places (3 count, 6), symbols as they are."""
+    if is_symbolic(motion):
+        if motion.shape != (3 * count, 6):
+            raise InputError(f"{what} has shape {motion.shape}, expected ({3 * count}, 6)")
+        return motion
+    try:
+        size = np.size(np.asarray(motion, dtype=float))
+    except (TypeError, ValueError):
+        size = -1
+    if size != 18 * count or np.shape(motion) not in {(3 * count, 6), (count, 3, 6)}:
+        raise InputError(
+            f"{what}: give ({3 * count}, 6), for each driven place [rotation vector; position], "
+            "[angular velocity; velocity] and [angular acceleration; acceleration]"
+        )
+    return as_vector(what, np.ravel(motion), 18 * count).reshape(3 * count, 6)
 
 
 def _softness(c: Constraint, m: int):

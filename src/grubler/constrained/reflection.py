@@ -73,18 +73,14 @@ class Reflection:
         return [value + k * along for k, value in zip(self.ks, x, strict=True)]
 
 
-def reflect(rows: list[Row], S, axis: int | None = None, least: float = 0.0) -> Reflection:
+def reflect(rows: list[Row], S, axis: int | None = None) -> Reflection:
     """Resolve one of the rows against the coordinate with axis S, which moves them.
 
-    `axis` is the only element of S that the rows meet, if so. Where it moves them by less than
-    `least`, the pivot row counts as the one that is moved.
+    `axis` is the only element of S that the rows meet, if so.
     """
     ks = [_moved(row, S) for row in rows]
     pivot = _pivot(ks)
     square = _square(ks)
-    if least:
-        ks[pivot] = np.where(square < least**2, least, ks[pivot])
-        square = _square(ks)
     others = [i for i in range(len(rows)) if i != pivot]
     moved = [i for i in others if is_symbolic(ks[i]) or ks[i] != 0.0]
     p, row, hit = pivot, rows[pivot], np.ones(len(S))

@@ -12,9 +12,7 @@ H + K̃' Σ⁻¹ K̃ of (63) and the propagation P H of (42a) at once, without D
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -44,7 +42,6 @@ class Coordinate:
     f: dict
     reflection: Reflection | None
     mass: object
-    passed: Sequence = ()  # by block whether the row is carried on there instead
 
 
 @dataclass
@@ -80,13 +77,11 @@ class Resolved:
             f = f - c.y * forces[-1]
         return forces, self.space.force_back(f)
 
-    def multipliers(self, forces, slots, multipliers):
+    def multipliers(self, forces, slots):
         """Those of the rows as they came, from those of the rows passed on, in `slots`."""
         slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
         for c, force in reversed(list(zip(self.coordinates, forces, strict=True))):
             if c.reflection is not None:
-                for here, b in c.passed:
-                    force = np.where(here, c.reflection.size * multipliers[b][0], force)
                 slots = c.reflection.multipliers(force, slots)  # (62)
         return slots
 
@@ -225,44 +220,36 @@ def space_of(state) -> Own | Joined:
     return Own(state) if single else Joined(state)
 
 
-def resolve(space, H, p, tau, rows, carried, moves, told, passing=None, offered=()):
+def resolve(space, H, p, tau, rows, carried, moves, told):
     """Eliminate the coordinates of a space; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
     each coordinate whether it moves the rows, `told` whether rows tell all of them, so that H need
-    not be known; `offered` which rows may pass, by the place of their limits in `passing`.
+    not be known.
     """
     done: list[Coordinate] = []
     H, p, tau, rows = space.enter(H, p, tau, rows, carried)
     left = np.ones(len(space.axes))  # elements of the acceleration that H still feels
     aligned = _aligned(space.axes)
     for j in range(space.axes.shape[1]):
-        S, passed = space.axes[:, j], ()
+        S = space.axes[:, j]
         U = H @ S
         for d in done:
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
         U = U * left
         D, u = S @ U, tau[j] - S @ p
         if moves[j] and rows:
-            place = offered[j] if offered else None
             axis = int(np.flatnonzero(S)[0]) if aligned else None
-            reflection = reflect(rows, S, axis, 0.0 if place is None else passing.least)
+            reflection = reflect(rows, S, axis)
             rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
             mass = (np.abs(reflection.size) if told else D) * reflection.inverse
-            if place is not None:
-                row = Row(y * reflection.size, e * reflection.size)
-                passed = passing.offer(space.cluster, place, mass, row.K, row.l)
-                passes = reduce(np.logical_or, [here for here, _ in passed])
-                g = np.where(passes, 1.0 / D, 0.0)
-                y = np.where(passes, U / D, y)
-                e, mass = np.where(passes, -u / D, e), np.where(passes, 0.0, mass)
             z, p = U - y * (0.5 * D), p - U * e + y * (D * e + u)
         else:
             reflection, mass, g = None, None, 1.0 / D
             y, e = U * g, -u * g
             z, p = 0.5 * U, p - U * e
         f = carried.resolve(space.cluster, S, y, e, g)
-        done.append(Coordinate(S, tau[j], U, u, y, z, e, g, f, reflection, mass, passed))
+        done.append(Coordinate(S, tau[j], U, u, y, z, e, g, f, reflection, mass))
         if aligned:
             left = left * (S == 0.0)
     outer = [(d.y, d.z) for d in done]

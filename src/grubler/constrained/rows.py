@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..parts import WORLD, Frame
 from ..spatial import Transform, cross
 from ..symbolic import is_symbolic
 from .constraints import Checked
+from .relative import PointMotion, moved_place, relative_to
 
 ON_AXIS = 1e-14  # how far from a hinge's axis a point is on it, in metres
 RANK = 1e-9  # rows on one body that depend on each other to this precision are redundant
@@ -45,6 +47,28 @@ class Rows:
     @property
     def m(self) -> int:
         return len(self.index) if self.basis is None else self.basis.shape[1]
+
+
+class Wanted(NamedTuple):
+    """Run-time inputs of the rows: `acceleration` (m,) instead of those described, None for these;
+    `motion` (3 d, 6) of the d driven places, None for at rest."""
+
+    acceleration: np.ndarray | None = None
+    motion: np.ndarray | None = None
+
+    def by_constraint(self, constraints) -> list:
+        """(acceleration (m,), motion (3, 6) or None) of each constraint."""
+        out, row, place = [], 0, 0
+        for c in constraints:
+            k, motion = c.acceleration, None
+            if self.acceleration is not None:
+                k = self.acceleration[row : row + c.m]
+            if c.driven:
+                motion = None if self.motion is None else self.motion[place : place + 3]
+                place += 3
+            row += c.m
+            out.append((k, motion))
+        return out
 
 
 def posed(constraints) -> list[int]:
@@ -114,14 +138,16 @@ class Poses:
 def constraint_rows(model, states, constraints, desired=None, moving=None) -> list[Rows]:
     """The constraints as blocks of rows; without bodies in motion they have no biases."""
     poses, blocks, start = Poses(model, states), [], 0
-    for c in constraints:
+    given = (desired or Wanted()).by_constraint(constraints)
+    for c, (k, motion) in zip(constraints, given, strict=True):
         index = tuple(range(start, start + c.m))
         start += c.m
+        X, place = held_at(poses, c, motion)
+        K = c.rows.matrix(X)
         l = None
         if moving is not None:
-            wanted = c.acceleration if desired is None else desired[list(index)]
-            l = _bias(model, states, moving, poses, c) - wanted
-        blocks.append(Rows(_ends(model, poses, c), l, c.softness, index))
+            l = _bias(model, states, moving, poses, c, K, X, place, motion) - k
+        blocks.append(Rows(_ends(model, poses, c, K), l, c.softness, index))
     return blocks
 
 
@@ -135,19 +161,19 @@ def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] =
     """
     moved = [_inward(model, c, tuple(posed(constraints))) for c in constraints]
     placed, kept = in_new_frames(model, tuple(c for c, _ in moved), forced)
-    found, bases, wanted, start = [], [], [np.zeros(0)], 0
-    for old, new, (_, crossed) in zip(constraints, placed, moved, strict=True):
+    found, bases, wanted = [], [], [np.zeros(0)]
+    desired = desired or Wanted()
+    given = desired.by_constraint(constraints)
+    for old, new, (_, crossed), (k, _) in zip(constraints, placed, moved, given, strict=True):
         new, V = _turned(new)
         for body in reversed(crossed):
             cluster = model.clusters[locate(model, body)[0]]
             V = model.bodies[body].joint.transform(q[cluster.q]).E @ V
         V = old.frame.placement.E @ V if crossed else V
-        k = old.acceleration if desired is None else desired[start : start + old.m]
-        start += old.m
         found.append(new)
         bases.append(V)
         wanted.append(k if V is None else V.T @ k)
-    return tuple(found), np.concatenate(wanted), bases, kept
+    return tuple(found), Wanted(np.concatenate(wanted), desired.motion), bases, kept
 
 
 @lru_cache(maxsize=1024)
@@ -169,7 +195,7 @@ def _on_axis(model, c: Checked) -> bool:
     """Whether it holds a point on the axis of its body's hinge, which does not move it."""
     body = model.bodies[c.frame.body]
     joint, cluster = body.joint, model.clusters[locate(model, body.index)[0]]
-    if not _whole(c) or not c.classical or c.held:
+    if not _whole(c) or not c.rows.classical or c.held:
         return False
     if not joint.is_hinge or body.parent == WORLD or len(cluster.bodies) > 1:
         return False
@@ -179,9 +205,11 @@ def _on_axis(model, c: Checked) -> bool:
 
 
 def _whole(c: Checked) -> bool:
-    """Whether the rows are hard and whole triads with the world: they may be turned."""
-    whole = np.array_equal(c.K, np.eye(6)) or np.array_equal(c.K, np.eye(6)[3:])
-    return whole and c.to is None and c.softness is None
+    """Whether the rows are hard and whole triads with a fixed place in the world: they may be
+    turned."""
+    K = c.rows.K
+    whole = np.array_equal(K, np.eye(6)) or np.array_equal(K, np.eye(6)[3:])
+    return whole and c.to is None and c.softness is None and not c.driven
 
 
 @lru_cache(maxsize=1024)
@@ -203,7 +231,7 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
     """
     by_body: dict[int, list[int]] = {}
     for i, c in enumerate(constraints):
-        if c.to is None and c.softness is None:
+        if c.to is None and c.softness is None and not c.rows.universal:
             by_body.setdefault(c.frame.body, []).append(i)
     merged, gone = {}, set()
     for body, members in by_body.items():
@@ -243,58 +271,57 @@ def stacked(model, states, body: int, F):
     return k, np.concatenate(pieces)
 
 
-def _ends(model, poses: Poses, c: Checked) -> dict[int, np.ndarray]:
-    first, F = stacked(model, poses.states, c.frame.body, c.frame.placement.forces_back(c.K.T))
+def _ends(model, poses: Poses, c: Checked, K) -> dict[int, np.ndarray]:
+    """Forces Kᵀ at the frame's origin, and the opposite ones at the same point of the other."""
+    first, F = stacked(model, poses.states, c.frame.body, c.frame.placement.forces_back(K.T))
     ends = {first: F}
     if c.to is not None:
-        X = between_frames(poses, c)
-        X = Transform(X.E, np.zeros(3)) if c.classical else X
-        back = c.to.placement.forces_back(X.forces_back(c.K.T))
+        back = into_frame(poses, c).forces_back(K.T)
         second, F = stacked(model, poses.states, c.to.body, -back)
         ends[second] = ends[second] + F if second in ends else F
     return ends
 
 
-def between_frames(poses: Poses, c: Checked) -> Transform:
-    """X from the place where the frame is held to the frame."""
-    if c.to is None:
-        X = c.frame.placement @ poses.between(c.frame.body, WORLD)
-        return X if c.place is None else X @ c.place.inverse()
-    return c.frame.placement @ poses.between(c.frame.body, c.to.body) @ c.to.placement.inverse()
+def into_frame(poses: Poses, c: Checked) -> Transform:
+    """X into the frame from the body that it is held on, the world without one."""
+    return c.frame.placement @ poses.between(c.frame.body, WORLD if c.to is None else c.to.body)
 
 
-def _bias(model, states, moving, poses: Poses, c: Checked):
-    """K a of the coasting robot, with Baumgarte's terms (Sec. IX-A)."""
-    X = between_frames(poses, c) if c.to is not None or c.held else None
-    v, a = _coasting(model, states, moving, c.frame, c.classical)
+def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Transform | None]:
+    """(X from the place where the frame is held into the frame, the same from where a driven place
+    rests). Both are None for rows with the world that use no pose."""
+    if c.to is None and not (c.held or c.driven or c.rows.universal):
+        return None, None
+    place = c.place if c.to is None else c.to.placement
+    rest = into_frame(poses, c)
+    rest = rest if place is None else rest @ place.inverse()
+    return rest if motion is None else rest @ moved_place(motion).inverse(), rest
+
+
+def _bias(model, states, moving, poses: Poses, c: Checked, K, X, rest, motion):
+    """d/dt (K V) of the coasting robot, with Baumgarte's terms (Sec. IX-A)."""
+    own = _coasting(model, states, moving, c.frame.body, c.frame.placement)
+    place = None
     if c.to is None:
         gravity = c.frame.placement.E @ poses.rest(c.frame.body)
-        a = a - np.concatenate([np.zeros(3), gravity])
+        own = replace(own, a=own.a - gravity)
     else:
-        w, b = _coasting(model, states, moving, c.to, c.classical)
-        seen = Transform(X.E, np.zeros(3)) if c.classical else X
-        v, a = v - seen.motion(w), a - seen.motion(b)
-    l = c.K @ a
+        place = _coasting(model, states, moving, c.to.body, into_frame(poses, c))
+    v, a = relative_to(own, place, rest, motion, c.rows.classical)
+    l = K @ a
+    if c.rows.universal:
+        l = l + c.rows.turning(X, v[:3])
     if c.period is not None:
-        l = l + (2.0 * c.damping / c.period) * (c.K @ v)
+        l = l + (2.0 * c.damping / c.period) * (K @ v)
     if c.held:
-        l = l + (1.0 / c.period**2) * (c.K @ displacement(X))
+        l = l + (1.0 / c.period**2) * c.rows.error(X)
     return l
 
 
-def _coasting(model, states, moving, frame: Frame, classical: bool):
-    """Velocity and acceleration of a frame at a = 0, with -gravity: spatial, or of its origin."""
-    k, place = locate(model, frame.body)
-    v = frame.placement.motion(states[k].split(states[k].v)[place])
-    body, E = moving[frame.body], frame.placement.E
-    linear = E @ (body.A + body.U @ frame.placement.r)
-    if not classical:
-        linear = linear - cross(v[:3], v[3:])
-    return v, np.concatenate([E @ body.dw, linear])
-
-
-def displacement(X: Transform):
-    """The frame off its place, in its axes: rotation vector (sine of its angle) and position."""
-    R = X.E.T
-    turn = np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    return np.concatenate([0.5 * turn, X.E @ X.r])
+def _coasting(model, states, moving, body: int, X: Transform) -> PointMotion:
+    """The motion at a = 0, with -gravity, of a body's point at the origin of the frame that X leads
+    to, in that frame's axes."""
+    k, place = locate(model, body)
+    v = X.motion(states[k].split(states[k].v)[place])
+    seen = moving[body]
+    return PointMotion(v, X.E @ seen.dw, X.E @ (seen.A + seen.U @ X.r))

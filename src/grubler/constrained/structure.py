@@ -117,17 +117,6 @@ def told(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(found)
 
 
-def limbs(model, joints) -> list[list[int]]:
-    """By their numbers which joints, (cluster, coordinate), outermost first, are on one way to the
-    world."""
-    groups: list[list[int]] = []
-    for i, (k, _) in enumerate(joints):
-        outside = [g for g in groups if any(k in path(model, joints[n][0]) for n in g)]
-        groups = [g for g in groups if g not in outside]
-        groups.append([*(n for g in outside for n in g), i])
-    return groups
-
-
 def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
     states = first_pass(model, q, posed=posed(constraints))

@@ -12,6 +12,7 @@ from ..errors import GrublerError, ModelError
 from ..geometry import Shape
 from ..model import Model
 from ..parts import check_inertia
+from ._files import MAX_BODIES
 from ._report import Complaints
 from ._xml import Element
 from .shapes import attached
@@ -31,33 +32,44 @@ class Description:
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
 
-    def build(self, reference: Mapping[str, float] | None = None) -> Model:
-        """Tell what was not used, and make the model."""
+    def build(self, reference: Mapping[str, float] | None = None, **options) -> Model:
+        """Tell what was not used, and make the model, with options of `ModelBuilder.build`."""
         self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
+        if self.builder.size > MAX_BODIES:
+            raise ModelError(f"{self.source or 'text'}: more than {MAX_BODIES:,} bodies: split it")
         try:
-            return attached(self.builder.build(start), self.shapes)
+            return attached(self.builder.build(start, **options), self.shapes)
         except GrublerError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise type(error)(f"{prefix}{error}") from error
 
 
 def add_body(
-    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints
-) -> None:
-    """A body whose inertia is checked: impossible ones refused, idealised ones named."""
-    physical = True
+    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints,
+    welded: bool = False,
+) -> None:  # fmt: skip
+    """A body whose inertia is checked: impossible ones refused, idealised ones named.
+
+    A part of a body, `welded` to others by fixed joints, may have negative moments (as CAD writes
+    for a link of a milligram): they are named, and what they sum up to is checked.
+    """
     try:
         check_inertia(name, mass, com, inertia, physical=True)
+        kind = {}
     except ModelError as error:
+        kind = {"physical": False}
+        message = str(error).split(";")[0]
         try:
-            check_inertia(name, mass, com, inertia, physical=False)
+            check_inertia(name, mass, com, inertia, physical=False, moments=not welded)
         except ModelError as worse:
             raise (at.error(str(worse)) if at is not None else worse) from None
-        complaints.add(str(error).split(";")[0], at)
-        physical = False
+        if welded:
+            kind["welded"] = True
+            message += "; it counts together with what is welded to it"
+        complaints.add(message, at)
     try:
-        b.add_body(name, mass, com, inertia, physical=physical)
+        b.add_body(name, mass, com, inertia, **kind)
     except ModelError as error:
         raise (at.error(str(error)) if at is not None else error) from None
 
@@ -91,9 +103,9 @@ def name_massless_leaves(
     for name in masses:
         root = find(name)
         total[root] = total.get(root, 0.0) + abs(masses[name]) + abs(moments[name])
-    busy = {find(parent) for parent, _, moving in edges if moving}
+    held = {find(parent) for parent, _, moving in edges if moving} | closed
     for _, child, moving in edges:
-        if moving and child not in busy | closed and total.get(child, 0.0) == 0.0:
+        if moving and child not in held and total.get(child, 0.0) == 0.0:
             complaints.add(
                 f"link '{child}' moves at the end of a chain without mass or inertia: give it an "
                 "<inertial>, or make its joint fixed",

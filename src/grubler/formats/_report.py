@@ -24,6 +24,12 @@ class Complaints:
         where = (at.source, at.line) if isinstance(at, Element) else at or ("", 0)
         self._found.setdefault(what, []).append(where)
 
+    def add_stray_text(self, element: Element) -> None:
+        """Name the text of an element that holds none."""
+        text = " ".join(element.content.split())
+        if text:
+            self.add(f"the text '{text[:40]}' in <{element.tag}> is ignored", element)
+
     @property
     def messages(self) -> list[str]:
         """One line for each thing, its places gathered."""

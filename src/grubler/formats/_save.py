@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from ..arguments import public
 from ..errors import InputError
 from ..model import Model
 from ._report import FormatWarning
@@ -12,6 +13,7 @@ from .write_mjcf import mjcf_text
 from .write_urdf import urdf_text
 
 
+@public
 def save(model: Model, path: str | Path) -> None:
     """Write a model as URDF+ ("x.urdf") or MJCF ("x.xml").
 
@@ -22,18 +24,9 @@ def save(model: Model, path: str | Path) -> None:
     if path.suffix == ".urdf":
         text = urdf_text(model)
     elif path.suffix in (".xml", ".mjcf"):
-        text = mjcf_text(model)
-        for message in _lost_in_mjcf(model):
+        text, lost = mjcf_text(model)
+        for message in lost:
             warnings.warn(f"{path.name}: {message}", FormatWarning, stacklevel=2)
     else:
         raise InputError(f"'{path.name}': models are written as .urdf or .xml (MJCF)")
     path.write_text(text, encoding="utf-8")
-
-
-def _lost_in_mjcf(model: Model) -> list[str]:
-    found = []
-    if any(joint.velocity_limit is not None for joint in model.joints):
-        found.append("MJCF has no velocity limits: they are not written")
-    if any(joint.independent is not None for joint in model.joints):
-        found.append("MJCF does not say which joints are independent: reading chooses them")
-    return found

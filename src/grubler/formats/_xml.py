@@ -6,6 +6,7 @@ no robot description needs one. Size, depth and number of elements are bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +15,17 @@ from xml.parsers import expat
 import numpy as np
 
 from ..errors import ModelError
+from ..parts import LARGEST
+from ._files import MAX_BYTES, Files
 
-MAX_BYTES = 64 * 2**20
-MAX_DEPTH = 400
-MAX_ELEMENTS = 2_000_000
+MAX_DEPTH = 400  # of elements within elements
+MAX_ELEMENTS = 500_000
+MAX_TEXT = 10_000  # characters of an element's own text; numbers and names are shorter
+LIMITS = ("limit", "lower", "upper", "velocity", "effort")  # 1e308 here means that there is none
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """An XML element: tag, attributes, children, text, and where it starts."""
 
@@ -86,13 +91,12 @@ class Element:
         return float(self.values(1, default)[0])
 
     def _parsed(self, before: str, text: str, count: int, after: str) -> np.ndarray:
-        try:
-            values = np.array([float(word) for word in text.split()])
-        except ValueError:
-            values = np.array([])
+        values = parse_numbers(text)
         if values.shape != (count,) or not np.all(np.isfinite(values)):
             expected = "one finite number" if count == 1 else f"{count} finite numbers"
             raise self.error(f"{before}{text[:60]}{after} is not {expected}")
+        if self.tag not in LIMITS and np.any(np.abs(values) > LARGEST):
+            raise self.error(f"{before}{text[:60]}{after} is beyond {LARGEST:g}")
         return values
 
 
@@ -106,30 +110,30 @@ def is_text(source: object) -> bool:
     return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
 
 
-def read_bytes(source: str | Path) -> bytes:
-    """The bytes of a file, or a ModelError; a file too large to be a robot is refused."""
-    try:
-        path = Path(source)
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise ModelError(
-                f"'{path.name}' has {size / 2**20:.0f} MiB: descriptions are read up to "
-                f"{MAX_BYTES // 2**20} MiB"
-            )
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        if isinstance(error, ModelError):
-            raise
-        raise ModelError(f"cannot read '{str(source)[:200]}': {error}") from error
+def parse_numbers(text: str) -> np.ndarray:
+    """The decimal numbers of a text, between white space; none where a word is not a number.
+
+    Stricter than float(), which also takes 1_000, digits of other scripts, and "nan".
+    """
+    words = re.findall(r"\S+", text, re.ASCII)
+    if not all(NUMBER.fullmatch(word) for word in words):
+        return np.zeros(0)
+    return np.array([float(word) for word in words])
 
 
-def read_xml(source: str | Path) -> Element:
+def read_xml(source: str | Path, files: Files | None = None) -> Element:
     """The root element of a file, or of XML text (a string that starts with '<')."""
-    if is_text(source):
-        data, encoding, name = source.lstrip("\ufeff \t\r\n").encode(), "utf-8", ""
-    else:
-        data, encoding, name = read_bytes(source), None, Path(source).name
-    return parse_xml(data, encoding, name)
+    if not is_text(source):
+        return parse_xml((files or Files()).read(source), None, Path(source).name)
+    if len(source) > MAX_BYTES:
+        raise ModelError(
+            f"the text has {len(source):,} characters: descriptions are read up to {MAX_BYTES:,}"
+        )
+    try:
+        data = source.lstrip("\ufeff \t\r\n").encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair
+        raise ModelError(f"the text is not valid Unicode: {error}") from None
+    return parse_xml(data, "utf-8", "")
 
 
 def parse_xml(data: bytes, encoding: str | None, name: str) -> Element:
@@ -154,8 +158,8 @@ def parse_xml(data: bytes, encoding: str | None, name: str) -> Element:
         open_elements.append(element)
 
     def characters(text):
-        if open_elements and len(open_elements[-1].content) < 10_000:
-            open_elements[-1].content += text
+        if open_elements and len(open_elements[-1].content) < MAX_TEXT:
+            open_elements[-1].content += text[:MAX_TEXT]
 
     def doctype(*_):
         raise refuse(

@@ -7,54 +7,38 @@ position and orientation (6d), and joints that are of another kind than the URDF
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import ModelError, unknown
 from ._description import Description
+from ._files import Files, is_file, is_folder
 from ._report import Complaints
 from ._rows import add_rows
-from ._xml import read_bytes, read_xml
+from ._xml import parse_numbers, read_xml
+from ._yaml import read_yaml
 from .urdf import UNIVERSAL, Tree, describe, read_tree
 from .urdf_loops import Closure, loop_closure
 from .urdf_transmissions import LINEAR, linear_couplings
 
+SERIAL = re.compile(r"(\d*[RPUSCH])*")  # HyRoDyn's types without a loop: R, 3R, RRP, none given
 GEPETTO_KINDS = {
     "SPHERICAL": "spherical", "FIXED": "fixed", "FREEFLYER": "free",
     **{f"UJOINT_{axes}": axes for axes in UNIVERSAL},
 }  # fmt: skip
 
 
-def read_yaml(path: Path) -> dict:
-    """The mapping in a YAML file."""
-    try:
-        import yaml
-    except ImportError:
-        raise ModelError("reading YAML needs PyYAML: pip install pyyaml") from None
-    text = read_bytes(path).decode("utf-8", errors="replace")
-    try:
-        if any(isinstance(t, yaml.AliasToken) for t in yaml.scan(text, Loader=yaml.SafeLoader)):
-            raise ModelError(f"{path.name}: YAML aliases (*name) are not accepted: write them out")
-        data = yaml.load(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, ModelError):
-            raise
-        raise ModelError(f"{path.name} is not well-formed YAML: {error}") from None
-    if not isinstance(data, dict):
-        raise ModelError(f"{path.name}: expected a mapping such as 'submechanisms:'")
-    return data
-
-
-def urdf_beside(path: Path) -> Path:
+def urdf_beside(path: Path, files: Files) -> Path:
     """The URDF that a YAML file belongs to: of the same name, named in it, or the only one."""
     same = path.with_suffix(".urdf")
-    if same.is_file():
+    if is_file(same):
         return same
-    parts = read_yaml(path).get("submechanisms")
+    parts = read_yaml(path, files).get("submechanisms")
     if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], dict):
         named = path.parent / str(parts[0].get("file_path", ""))
-        if named.is_file():
+        if files.has(named):
             return named
     found = sorted(path.parent.glob("*.urdf"))
     if len(found) != 1:
@@ -66,13 +50,18 @@ def urdf_beside(path: Path) -> Path:
 
 
 def describe_beside(
-    urdf: str | Path, path: Path, *, base: str | None = None, strict: bool = False
+    urdf: str | Path,
+    path: Path,
+    *,
+    base: str | None = None,
+    strict: bool = False,
+    files: Files | None = None,
 ) -> Description:
     """A URDF with the loops that a YAML file adds to it."""
-    complaints = Complaints(strict)
-    data = read_yaml(path)
-    tree = read_tree(urdf, complaints)
-    beside = Beside(path, data, tree, complaints)
+    complaints, files = Complaints(strict), files or Files()
+    data = read_yaml(path, files)
+    tree = read_tree(read_xml(urdf, files), complaints)
+    beside = Beside(path, data, tree, complaints, files)
     if "submechanisms" in data:
         beside.hyrodyn()
     elif "closed_loop" in data:
@@ -89,8 +78,9 @@ def describe_beside(
 class Beside:
     """What a YAML file says about a tree."""
 
-    def __init__(self, path: Path, data: dict, tree: Tree, complaints: Complaints):
+    def __init__(self, path: Path, data: dict, tree: Tree, complaints: Complaints, files: Files):
         self.path, self.data, self.tree, self.complaints = path, data, tree, complaints
+        self.files = files
         self.closures: list[Closure] = []
         self.kinds: dict[str, str] = {}
         self.flags: dict[str, bool] = {}
@@ -138,10 +128,9 @@ class Beside:
         if not isinstance(kinds, list) or len(kinds) != len(names):
             raise self.error("'joint_type' has not one entry for each of 'joint_name'")
         for name, kind in zip(names, kinds, strict=True):
-            if str(kind) not in GEPETTO_KINDS:
-                raise self.error(
-                    f"joint '{name}': {unknown('joint_type', str(kind), GEPETTO_KINDS)}"
-                )
+            if not isinstance(kind, str) or kind not in GEPETTO_KINDS:
+                known = unknown("joint_type", str(kind)[:60], GEPETTO_KINDS)
+                raise self.error(f"joint '{name}': {known}")
             self.kinds[name] = GEPETTO_KINDS[kind]
         split = [n for n in names if self.kinds[n] in UNIVERSAL]  # each made of two joints
         known = [n for n in joints if n not in split]
@@ -149,7 +138,8 @@ class Beside:
         self._actuate(self._names(data.get("name_mot"), "name_mot", known))
 
     def _gepetto_loop(self, i: int, pair, kind: str) -> None:
-        if not isinstance(pair, list) or len(pair) != 2:
+        strings = isinstance(pair, list) and all(isinstance(x, str) for x in pair)
+        if not strings or len(pair) != 2:
             raise self.error(f"closed loop {i + 1} is not a pair of frames: {pair!r}"[:200])
         if kind not in ("3d", "6d"):
             raise self.error(f"closed loop {i + 1}: type '{kind}' is neither 3d nor 6d")
@@ -193,7 +183,8 @@ class Beside:
         rows = 0
         for loop in loops:
             rows += self._cut(loop, title)
-        if part.get("type") == "TRANSMISSION":
+        kind = str(part.get("type") or "")[:40]
+        if kind == "TRANSMISSION":
             self._transmission(part, title)
         elif loops:
             self.flags |= dict.fromkeys(independent, True)
@@ -202,10 +193,10 @@ class Beside:
                     f"{title}: {len(spanning)} joints less {rows} rows leave more freedoms than "
                     f"the {len(independent)} that are called independent: the rest is chosen"
                 )
-        elif len(independent) != len(spanning):
+        elif len(independent) != len(spanning) or not SERIAL.fullmatch(kind):
             self.complain(
-                f"{title}: no loop_constraints for a mechanism of type {part.get('type')}: its "
-                f"{len(spanning)} joints stay independent"
+                f"{title}: no loop_constraints for a mechanism of type {kind or 'unknown'}: its "
+                f"loops stay open, and its {len(spanning)} joints independent"
             )
 
     def _cut(self, loop: dict, title: str) -> int:
@@ -214,8 +205,9 @@ class Beside:
         links = []
         for key in ("predecessor_body", "successor_body"):
             link = loop.get(key)
-            if link not in self.tree.links:
-                raise self.error(f"{title}, {key}: {unknown('link', link, self.tree.links)}")
+            if not isinstance(link, str) or link not in self.tree.links:
+                known = unknown("link", str(link)[:60], self.tree.links)
+                raise self.error(f"{title}, {key}: {known}")
             links.append(link)
         axes = self._axes(loop.get("constraint_axes"), title)
         frame = self.tree.pose(self.tree.ends(cut)[1])
@@ -235,10 +227,8 @@ class Beside:
             raise self.error(f"{title}: a loop constraint has no 'constraint_axes'")
         found = []
         for axis in axes:
-            try:
-                value = np.array([float(x) for x in axis["axis"]])
-            except (TypeError, KeyError, ValueError):
-                value = np.zeros(0)
+            six = axis.get("axis") if isinstance(axis, dict) else None
+            value = parse_numbers(" ".join(map(str, six))) if isinstance(six, list) else np.zeros(0)
             if value.shape != (6,) or not np.all(np.isfinite(value)):
                 raise self.error(f"{title}: a constraint axis is not six finite numbers")
             found.append(value)
@@ -247,15 +237,16 @@ class Beside:
     def _transmission(self, part: dict, title: str) -> None:
         """The couplings of a TRANSMISSION stand in the URDF of the submechanism."""
         name = Path(str(part.get("file_path", ""))).name
-        places = [self.path.parent / name, *sorted(self.path.parent.parent.glob(f"*/{name}"))]
-        found = next((p for p in places if name and p.is_file()), None)
+        beside = [p / name for p in sorted(self.path.parent.parent.glob("*")) if is_folder(p)]
+        places = [self.path.parent / name, *beside]
+        found = next((p for p in places if name and self.files.has(p)), None)
         if found is None:
             self.complain(
                 f"{title}: the file '{name}' of its transmission is not there: its joints stay "
                 "independent"
             )
             return
-        for element in read_xml(found).all("transmission"):
+        for element in read_xml(found, self.files).all("transmission"):
             kind = element.child("type")
             if kind is not None and kind.content.strip() == LINEAR:
                 self.closures += linear_couplings(self.tree, element)

@@ -19,10 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import generalized_force, spanning_state
+from ..arguments import public, shown
 from ..errors import InputError, unknown
 from ..model import Model, as_vector
 from ..parts import Body
 from ..spatial import quaternion_matrix
+from .mjcf_equality import constant_joints
+
+WIDTHS = {0: (7, 6), 1: (4, 3)}  # numbers of MuJoCo's free and ball joints in q and v
+HELD = 1e-7  # m or rad; how far a welded joint may be off, as for loops
 
 
 class State(NamedTuple):
@@ -42,34 +47,48 @@ class _Place(NamedTuple):
     v: np.ndarray
 
 
+@public
 def to_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """Our state in Pinocchio's layout; joints that Pinocchio does not have are left out."""
-    return _to(model, _pinocchio_places(model, other), other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
+    places, layout = _pinocchio_places(model, other), _PINOCCHIO
+    return _to(model, places, np.zeros(other.nq), other.nv, layout, q, v, a, tau)
 
 
+@public
 def from_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
     """Pinocchio's state in our layout; dependent joints must agree with the loops."""
     places = _pinocchio_places(model, other)
     return _from(model, places, other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
 
 
+@public
 def to_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
-    """Our state as MuJoCo's qpos, qvel, qacc and qfrc."""
-    return _to(model, _mujoco_places(model, other), other.nq, other.nv, _MUJOCO, q, v, a, tau)
+    """Our state as MuJoCo's qpos, qvel, qacc and qfrc.
+
+    Joints that the model does not have are at rest: where an equality holds them, else at qpos0.
+    """
+    places, layout = _mujoco_places(model, other), _MUJOCO
+    return _to(model, places, _mujoco_rest(other), other.nv, layout, q, v, a, tau)
 
 
+@public
 def from_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
-    """MuJoCo's qpos, qvel, qacc and qfrc in our layout."""
+    """MuJoCo's qpos, qvel, qacc and qfrc in our layout.
+
+    Joints that the model has welded must be at rest there, too.
+    """
     places = _mujoco_places(model, other)
+    _check_at_rest(model, other, places, q, {"v": v, "a": a})
     return _from(model, places, other.nq, other.nv, _MUJOCO, q, v, a, tau)
 
 
-def _to(model, places, nq, nv, layout: _Layout, q, v, a, tau) -> State:
+def _to(model, places, rest, nv, layout: _Layout, q, v, a, tau) -> State:
+    """The other library's vectors; joints without a place stay at `rest`, with zero velocity."""
     q = as_vector("q", q, model.nq, model.q_names)
     span = spanning_state(model, q, v if v is not None else np.zeros(model.nv), a)
     positions = model.unpack(q)
     columns = _columns(model)
-    out_q = np.zeros(nq)
+    out_q = np.array(rest)
     out = {k: np.zeros(nv) for k in "vat"}
     force = np.zeros(model.nv_span)
     if tau is not None:
@@ -132,6 +151,7 @@ def _independent(model: Model) -> list[int]:
 
 
 def _pinocchio_places(model: Model, other) -> list[_Place]:
+    _check_other(other, "names", "a pinocchio.Model")
     places = []
     for i, name in enumerate(other.names):
         joint = other.joints[i]
@@ -157,7 +177,13 @@ def _pinocchio_places(model: Model, other) -> list[_Place]:
     return places
 
 
+def _check_other(other, attribute: str, expected: str) -> None:
+    if not hasattr(other, attribute):
+        raise InputError(f"other is {shown(other)}: give {expected}, the second argument")
+
+
 def _mujoco_places(model: Model, other) -> list[_Place]:
+    _check_other(other, "njnt", "a mujoco.MjModel")
     names = [other.joint(j).name for j in range(other.njnt)]
     places = []
     for body in model.bodies:
@@ -167,11 +193,49 @@ def _mujoco_places(model: Model, other) -> list[_Place]:
         iq, iv = [], []
         for name in [joint.name] if whole else parts:
             j = _joint_index(other, names, name)
-            nq, nv = {0: (7, 6), 1: (4, 3)}.get(int(other.jnt_type[j]), (1, 1))
+            nq, nv = WIDTHS.get(int(other.jnt_type[j]), (1, 1))
             iq += range(other.jnt_qposadr[j], other.jnt_qposadr[j] + nq)
             iv += range(other.jnt_dofadr[j], other.jnt_dofadr[j] + nv)
         places.append(_Place(body, np.array(iq, int), np.array(iv, int)))
     return places
+
+
+def _mujoco_rest(other) -> np.ndarray:
+    """qpos0, with the joints that an equality holds at a constant where it holds them."""
+    rest = np.array(other.qpos0)
+    for j, value in constant_joints(other).items():
+        rest[other.jnt_qposadr[j]] = value
+    return rest
+
+
+def _check_at_rest(model: Model, other, places: list[_Place], q, rates: dict) -> None:
+    """Refuse a motion of bodies that our model has welded (held joints, a base that is fixed)."""
+    q, rest = as_vector("q", q, other.nq), _mujoco_rest(other)
+    ours = {int(i) for place in places for i in place.v}
+    bodies = {body.name for body in model.bodies} | {frame.name for frame in model.frames}
+    for j in range(other.njnt):
+        nq, nv = WIDTHS.get(int(other.jnt_type[j]), (1, 1))
+        iq, iv = int(other.jnt_qposadr[j]), int(other.jnt_dofadr[j])
+        if iv in ours or other.body(other.jnt_bodyid[j]).name not in bodies:
+            continue
+        name = other.joint(j).name or str(j)
+        if np.abs(_aligned(q[iq : iq + nq], rest[iq : iq + nq]) - rest[iq : iq + nq]).max() > HELD:
+            raise InputError(
+                f"joint '{name}' is welded in '{model.name}' at {rest[iq : iq + nq].tolist()}, but "
+                f"MuJoCo's q has {q[iq : iq + nq].tolist()}"
+            )
+        for what, x in rates.items():
+            if x is not None and np.any(as_vector(what, x, other.nv)[iv : iv + nv]):
+                raise InputError(
+                    f"joint '{name}' is welded in '{model.name}', but MuJoCo's {what} moves it"
+                )
+
+
+def _aligned(x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """x with its quaternion, the last four numbers, of the sign that `rest` has."""
+    if len(x) < 4 or x[-4:] @ rest[-4:] >= 0:
+        return x
+    return np.concatenate([x[:-4], -x[-4:]])
 
 
 def _joint_index(other, names: list[str], name: str) -> int:

@@ -16,6 +16,7 @@ from ..builder import ModelBuilder
 from ..errors import InputError, ModelError, unknown
 from ..spatial import Transform, axis_rotation, quaternion_matrix
 from ._description import Description, add_body
+from ._files import Files
 from ._geometry import add_offset_joint, placed
 from ._report import Complaints
 from ._xml import is_text, read_xml
@@ -32,6 +33,7 @@ def describe_mjcf(
     base: str | None = None,
     strict: bool = False,
     keyframe: str | int | None = None,
+    files: Files | None = None,
 ) -> Description:
     """Read an MJCF file or text.
 
@@ -41,12 +43,12 @@ def describe_mjcf(
     """
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
-    root = read_xml(source)
+    root = read_xml(source, files)
     if root.tag != "mujoco":
         raise root.error("an MJCF starts with <mujoco>")
     complaints = Complaints(strict)
     name = "" if is_text(source) else Path(source).name
-    compiled = compile_mjcf(source, root, complaints)
+    compiled = compile_mjcf(source, root, complaints, files)
     return _Reader(compiled, name, base, complaints).read(keyframe)
 
 
@@ -62,7 +64,7 @@ class _Reader:
     def read(self, keyframe: str | int | None) -> Description:
         m = self.m
         b = ModelBuilder(self.compiled.title, gravity=tuple(m.opt.gravity))
-        self.fixed_at = constant_joints(self)
+        self.fixed_at = constant_joints(self.m)
         qpos = self._guess(keyframe)
         reference: dict[str, np.ndarray | float] = {}
         for body in range(1, m.nbody):
@@ -73,7 +75,7 @@ class _Reader:
         self._add_sites(b)
         self._add_actuators(b)
         self._name_the_rest()
-        shapes = mjcf_shapes(m, self.names.body)
+        shapes = mjcf_shapes(m, self.names.body, self.compiled.lost)
         return Description(b, self.complaints, self.source, reference, shapes)
 
     def complain(self, what: str, tag: str = "", name: str = "") -> None:
@@ -85,6 +87,8 @@ class _Reader:
         if keyframe is None:
             return m.key_qpos[0] if m.nkey else self._zero_within_limits()
         keys = {m.key(i).name or str(i): i for i in range(m.nkey)}
+        if isinstance(keyframe, bool) or not isinstance(keyframe, (str, int)):
+            raise InputError(f"keyframe is a name or a number, not {type(keyframe).__name__}")
         if isinstance(keyframe, int) and 0 <= keyframe < m.nkey:
             return m.key_qpos[keyframe]
         if keyframe not in keys:
@@ -259,9 +263,9 @@ class _Reader:
     def _name_the_rest(self) -> None:
         """Forces of the file that the model does not have."""
         m = self.m
-        stiff, names = np.asarray(m.jnt_stiffness).reshape(m.njnt, -1), self.names.joint
+        stiff, names = np.asarray(m.jnt_stiffness), self.names.joint
         turning = [j for j in range(m.njnt) if self._kind(j) in ("spherical", "free")]
-        self._name_joints("stiffness", [names[j] for j in turning if stiff[j].any()])
+        self._name_joints("stiffness", [names[j] for j in turning if np.any(stiff[j])])
         for what, rows in (("nonlinear stiffness", "jnt_stiffnesspoly"),
                            ("nonlinear damping", "dof_dampingpoly")):  # fmt: skip
             values = np.asarray(getattr(m, rows, np.zeros((0, 1))))
@@ -299,10 +303,12 @@ class Names:
 
     def __init__(self, compiled: Compiled):
         m = compiled.model
+        taken = {"world"}
         self.body = ["world"]
         for i in range(1, m.nbody):
-            self.body.append(_free_name(m.body(i).name or f"body_{i}", self.body))
+            self.body.append(_free_name(m.body(i).name or f"body_{i}", taken))
         self.joint: list[str] = []
+        taken = set()
         for j in range(m.njnt):
             name = m.joint(j).name
             if not name:
@@ -310,10 +316,11 @@ class Names:
                 count = m.body_jntnum[m.jnt_bodyid[j]]
                 suffix = f"_{j - m.body_jntadr[m.jnt_bodyid[j]]}" if count > 1 else ""
                 name = f"{body}_joint{suffix}"
-            self.joint.append(_free_name(name, self.joint))
+            self.joint.append(_free_name(name, taken))
 
 
-def _free_name(name: str, taken: list[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
+    taken.add(name)
     return name

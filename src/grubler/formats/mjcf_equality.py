@@ -26,9 +26,9 @@ def equality_names(m) -> list[str]:
     return names
 
 
-def constant_joints(reader) -> dict[int, float]:
-    """Joints that an equality holds at a constant: they are welded there."""
-    m, held = reader.m, {}
+def constant_joints(m) -> dict[int, float]:
+    """Joints that an equality holds at a constant, and their positions: they are welded there."""
+    held = {}
     for i in range(m.neq):
         if m.eq_type[i] == JOINT and m.eq_active0[i] and m.eq_obj2id[i] < 0:
             j = int(m.eq_obj1id[i])

@@ -7,7 +7,6 @@ another file. Links that no joint carries float freely, unless the model is stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +15,15 @@ from ..builder import ModelBuilder
 from ..errors import InputError, unknown
 from ..parts import inertia_matrix
 from ._description import Description, add_body, name_massless_leaves
+from ._files import Files
 from ._geometry import add_offset_joint, pose_vector
 from ._report import Complaints
-from ._xml import Element, is_text, read_xml
+from ._xml import Element, read_xml
 from .sdf_audit import audit
 from .sdf_frames import Frames, add_model_frames, pose_of
 from .sdf_include import Includes, sdf_version
 from .sdf_joints import JointSpec, add_couplings, read_joint
-from .shapes import Files, sdf_shapes
+from .shapes import sdf_shapes
 
 LOOPS = {
     "revolute": "revolute",
@@ -36,21 +36,21 @@ LOOPS = {
 
 
 def describe_sdf(
-    source: str | Path, *, base: str | None = None, strict: bool = False,
-    package_dirs: Iterable[str | Path] = (),
+    source: str | Path | Element, *, base: str | None = None, strict: bool = False,
+    files: Files | None = None,
 ) -> Description:  # fmt: skip
     """Read an SDF file or text: one model, or all models of a world, with what they include."""
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
-    root = source if isinstance(source, Element) else read_xml(source)
+    files = files or Files()
+    root = source if isinstance(source, Element) else read_xml(source, files)
     if root.tag != "sdf":
         raise root.error("an SDF starts with <sdf>")
     complaints = Complaints(strict)
-    folder = None if isinstance(source, Element) or is_text(source) else Path(source).parent
     version = sdf_version(root)
-    root = Includes(folder, package_dirs, complaints).expand(root, version)
+    root = Includes(files, complaints).expand(root, version)
     found = _Reader(root, version, base, complaints).read()
-    found.shapes = sdf_shapes(root, Files(folder, package_dirs), complaints)
+    found.shapes = sdf_shapes(root, files, complaints)
     return found
 
 
@@ -69,6 +69,7 @@ class _Reader:
         self.loops: list[str] = []
         self.balls: list[tuple[Element, str]] = []  # Drake's constraints with their scope
         self.carried: dict[str, str] = {}  # link -> the tree joint that carries it
+        self.carriers: set[str] = set()  # parents of those joints
 
     def read(self) -> Description:
         worlds = self.root.all("world")
@@ -106,9 +107,12 @@ class _Reader:
             self._collect(child, f"{scope}{child.text('name')}::", static)
 
     def _add_all(self, b: ModelBuilder) -> dict:
-        for name, link in self.links.items():
-            self._add_link(b, name, link)
         self._choose_tree()
+        welded = set(self.static)
+        for spec in (self.joints[n] for n in self.carried.values()):
+            welded |= {spec.parent, spec.child} if spec.kind == "fixed" else set()
+        for name, link in self.links.items():
+            self._add_link(b, name, link, name in welded)
         reference = self._add_roots(b)
         specs = [self.joints[n] for n in self.carried.values()]
         edges = [(s.parent, s.child, s.kind != "fixed") for s in specs]
@@ -130,7 +134,7 @@ class _Reader:
                 b.add_frame(name, body, X.r, R=X.E.T)
         return reference
 
-    def _add_link(self, b: ModelBuilder, name: str, link: Element) -> None:
+    def _add_link(self, b: ModelBuilder, name: str, link: Element, welded: bool) -> None:
         inertial = link.child("inertial")
         if inertial is None:
             self.complaints.add(
@@ -150,7 +154,7 @@ class _Reader:
         I = X.E.T @ inertia_matrix(name, six) @ X.E
         value = 1.0 if mass is None else mass.value("1")
         self.masses[name], self.moments[name] = value, float(np.abs(I).max())
-        add_body(b, name, value, X.r, I, inertial, self.complaints)
+        add_body(b, name, value, X.r, I, inertial, self.complaints, welded)
 
     def _add_ball(self, b: ModelBuilder, element: Element, scope: str) -> None:
         links, points = [], []
@@ -179,9 +183,12 @@ class _Reader:
                 self.loops.append(spec.name)
             else:
                 self.carried[spec.child] = spec.name
+                self.carriers.add(spec.parent)
 
     def _above(self, link: str, other: str) -> bool:
         """Whether `link` carries `other` already."""
+        if link not in self.carriers:
+            return False
         while other in self.carried and other != link:
             other = self.joints[self.carried[other]].parent
         return other == link

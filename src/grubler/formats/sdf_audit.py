@@ -15,7 +15,7 @@ READ: dict[str, tuple[set[str], set[str]]] = {
     "world": ({"name"}, {"gravity", "model"}),
     "model": MODEL,
     "link": ({"name"}, {"pose", "inertial"}),
-    "inertial": ({"auto"}, {"pose", "mass", "inertia"}),
+    "inertial": (set(), {"pose", "mass", "inertia"}),
     "inertia": (set(), {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}),
     "joint": (
         {"name", "type"},
@@ -34,15 +34,24 @@ READ: dict[str, tuple[set[str], set[str]]] = {
     "frame": ({"name", "attached_to"}, {"pose"}),
     "pose": ({"relative_to", "rotation_format", "degrees"}, set()),
 }  # fmt: skip
-NO_DYNAMICS = {
-    "visual", "collision", "light", "material", "self_collide", "allow_auto_disable", "sensor",
-    "scene", "physics", "gui", "spherical_coordinates", "must_be_base_link", "audio", "road",
-    "audio_sink", "audio_source", "atmosphere", "magnetic_field", "state", "population",
+NO_DYNAMICS = {  # children that say nothing about the dynamics, by the element they belong in
+    "world": {
+        "light", "scene", "physics", "gui", "spherical_coordinates", "audio", "road", "atmosphere",
+        "magnetic_field", "state", "population",
+    },
+    "model": {"self_collide", "allow_auto_disable"},
+    "link": {
+        "visual", "collision", "light", "sensor", "self_collide", "must_be_base_link", "material",
+        "audio_sink", "audio_source",
+    },
+    "joint": {"sensor"},
 }  # fmt: skip
+GROUPS = {tag for tag, (_, children) in READ.items() if children} | {"frame", "drake:mimic"}
 NEUTRAL = {  # children that change nothing when they say this
     "gravity": {"true", "1"},
     "kinematic": {"false", "0"},
     "enable_wind": {"false", "0"},
+    "auto": {"false", "0"},  # an attribute of <inertial>: mass from the collision shapes
 }
 
 
@@ -56,15 +65,18 @@ def audit(root: Element, complaints) -> None:
             _name_unused(element, parent, complaints)
             continue
         for name in element.attributes:
-            if name not in attributes and not name.startswith("xmlns"):
+            neutral = element.attributes[name] in NEUTRAL.get(name, ())
+            if name not in attributes and not name.startswith("xmlns") and not neutral:
                 complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
+        if element.tag in GROUPS:
+            complaints.add_stray_text(element)
+        elif not element.content.strip() and "relative_to" not in element.attributes:
+            complaints.add(f"<{element.tag}> is empty: SDF's default is used", element)
         waiting += [(child, element) for child in reversed(element.children)]
 
 
 def _name_unused(element: Element, parent: Element, complaints) -> None:
-    if element.tag == "physics" and parent.tag == "joint":
-        complaints.add("<physics> in <joint> is ignored", element)
-    elif element.content.strip() in NEUTRAL.get(element.tag, ()):
+    if element.content.strip() in NEUTRAL.get(element.tag, ()):
         return
-    elif element.tag not in NO_DYNAMICS:
+    if element.tag not in NO_DYNAMICS.get(parent.tag, ()):
         complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)

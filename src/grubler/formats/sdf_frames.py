@@ -67,14 +67,14 @@ class Frames:
 
     def world(self, name: str) -> Transform:
         """The transform from the world into a frame."""
-        chain = []
+        chain: dict[str, None] = {}
         while name != "world" and name not in self._world:
             if name in chain:
                 raise self.nodes[name].at.error(
                     f"poses form a cycle: {' -> '.join([*chain, name][:8])}"
                 )
-            chain.append(name)
-            name = self._node(name, chain[-1]).relative_to
+            chain[name] = None
+            name = self._node(name, name).relative_to
         X = Transform.identity() if name == "world" else self._world[name]
         for name in reversed(chain):
             X = self.nodes[name].pose @ X
@@ -83,14 +83,14 @@ class Frames:
 
     def link(self, name: str) -> str:
         """The link (or "world") that a frame is attached to."""
-        seen = []
+        seen: dict[str, None] = {}
         while name != "world":
             node = self._node(name, name)
             if node.attached_to is None:
                 return name
             if name in seen:
                 raise node.at.error(f"attached_to forms a cycle: {' -> '.join([*seen, name][:8])}")
-            seen.append(name)
+            seen[name] = None
             name = node.attached_to
         return name
 

@@ -7,47 +7,51 @@ the file and the one around it, in `package_dirs`, and where Gazebo looks.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ._xml import Element, read_xml
+from ._files import Files, environment_folders, is_folder
+from ._xml import MAX_ELEMENTS, Element, read_xml
 
 PATHS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 OVERRIDES = ("pose", "static")  # children of <include> that replace the model's own
 READ = {"uri", "name", "placement_frame", *OVERRIDES}
 MOST = 1000  # files that one description may include, all told
 DEEPEST = 40  # files within files
+NESTED = 200  # models within models, those of included files counted
 
 
 class Includes:
-    """Expands the includes of one description; `folder` is where its file lies, if it has one."""
+    """Expands the includes of one description."""
 
-    def __init__(self, folder: Path | None, package_dirs: Iterable[str | Path], complaints):
-        self.folder, self.complaints = folder, complaints
-        self.places = [Path(p) for p in package_dirs]
-        for variable in PATHS:
-            given = os.environ.get(variable, "").split(os.pathsep)
-            self.places += [Path(p) for p in given if p]
-        self.count = 0
+    def __init__(self, files: Files, complaints):
+        self.files, self.complaints = files, complaints
+        self.places = [*files.package_dirs, *environment_folders(PATHS)]
+        self.count = 0  # of included files
+        self.elements = 0  # of all that is included
 
     def expand(self, root: Element, version: tuple[int, int]) -> Element:
         """The description with a <model> in the place of every <include> that is found."""
-        return self._expanded(root, self.folder, version, ())
+        return self._expanded(root, self.files.folder, version, (), 0)
 
-    def _expanded(self, element: Element, folder, version, open_files: tuple) -> Element:
+    def _expanded(
+        self, element: Element, folder, version, open_files: tuple, depth: int
+    ) -> Element:
+        if depth > NESTED:
+            raise element.error(f"models are nested deeper than {NESTED}: flatten them")
         children = []
         for child in element.children:
             if child.tag == "include" and element.tag in ("sdf", "world", "model"):
-                children += self._included(child, folder, version, open_files)
+                children += self._included(child, folder, version, open_files, depth)
             elif child.tag in ("world", "model"):
-                children.append(self._expanded(child, folder, version, open_files))
+                children.append(self._expanded(child, folder, version, open_files, depth + 1))
             else:
                 children.append(child)
         return replace(element, children=children)
 
-    def _included(self, include: Element, folder, version, open_files: tuple) -> list[Element]:
+    def _included(
+        self, include: Element, folder, version, open_files: tuple, depth: int
+    ) -> list[Element]:
         uri = include.required("uri").content.strip()
         if include.text("merge", "false") in ("true", "1"):
             raise include.error(
@@ -68,8 +72,12 @@ class Includes:
             raise include.error(f"files are included deeper than {DEEPEST}: flatten them")
         if self.count > MOST:
             raise include.error(f"more than {MOST} files are included: flatten the description")
-        model = self._model(read_xml(file), include, uri, version)
-        return [self._expanded(model, file.parent, version, (*open_files, file))]
+        root = read_xml(file, self.files)
+        self.elements += sum(1 for _ in root.walk())
+        if self.elements > MAX_ELEMENTS:
+            raise include.error(f"more than {MAX_ELEMENTS} elements are included, all told")
+        model = self._model(root, include, uri, version)
+        return [self._expanded(model, file.parent, version, (*open_files, file), depth + 1)]
 
     def _model(self, root: Element, include: Element, uri: str, version) -> Element:
         """The model of an included file, under the name and at the pose that <include> gives."""
@@ -110,23 +118,23 @@ class Includes:
         else:
             candidates = [] if folder is None else [folder / rest]
         for candidate in candidates:
-            file = _file(candidate)
+            file = self._file(candidate)
             if file is not None:
                 return file.resolve()
         return None
 
-
-def _file(path: Path) -> Path | None:
-    """An SDF file, or the one that stands for a folder."""
-    if not path.is_dir():
-        return path if path.is_file() else None
-    config = path / "model.config"
-    if config.is_file():
-        found = read_xml(config).all("sdf")  # one for each version: the last is the newest
-        named = path / found[-1].content.strip() if found else None
-        if named is not None and named.is_file():
-            return named
-    return path / "model.sdf" if (path / "model.sdf").is_file() else None
+    def _file(self, path: Path) -> Path | None:
+        """An SDF file, or the one that stands for a folder."""
+        has = self.files.has
+        if not is_folder(path):
+            return path if has(path) else None
+        config = path / "model.config"
+        if has(config):
+            found = read_xml(config, self.files).all("sdf")  # one a version: the last is the newest
+            named = path / found[-1].content.strip() if found else None
+            if named is not None and has(named):
+                return named
+        return path / "model.sdf" if has(path / "model.sdf") else None
 
 
 def sdf_version(root: Element) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..builder import ModelBuilder
 from ..errors import ModelError, unknown
+from ..joints import unit
 from ._xml import Element
 from .sdf_frames import MODEL, Frames
 
@@ -198,8 +199,10 @@ def _add_gearbox(b: ModelBuilder, spec: JointSpec, reader) -> None:
     ratio = 1.0 if ratio is None else ratio.value("1")
     reference = reader.frames.link(reader.frames.known(spec.scope, body.content.strip(), body))
     E = reader.frames.world(spec.name).E
-    theta1 = _angle(spec, reference, spec.parent, E.T @ spec.axis, reader)
-    theta2 = _angle(spec, reference, spec.child, E.T @ spec.axis2, reader)
+    with spec.at_fault():
+        axis, axis2 = E.T @ unit(spec.axis), E.T @ unit(spec.axis2)
+    theta1 = _angle(spec, reference, spec.parent, axis, reader)
+    theta2 = _angle(spec, reference, spec.child, axis2, reader)
     total = dict(theta2)
     for name, sign in theta1.items():
         total[name] = total.get(name, 0.0) + ratio * sign
@@ -217,7 +220,10 @@ def _add_gearbox(b: ModelBuilder, spec: JointSpec, reader) -> None:
 
 
 def _angle(spec: JointSpec, reference: str, link: str, axis, reader) -> dict[str, float]:
-    """The angle of a link seen from another about a world axis, as a sum of joint positions."""
+    """The angle of a link seen from another about a world axis, as a sum of joint positions.
+
+    `axis` is a unit vector.
+    """
 
     def up(name: str) -> list[str]:
         chain = []
@@ -236,8 +242,8 @@ def _angle(spec: JointSpec, reference: str, link: str, axis, reader) -> dict[str
                 continue
             cosine = 0.0
             if joint.kind in ("revolute", "continuous", "helical"):
-                n = reader.frames.world(name).E.T @ joint.axis
-                cosine = float(n @ axis / np.linalg.norm(n) / np.linalg.norm(axis))
+                with joint.at_fault():
+                    cosine = float(reader.frames.world(name).E.T @ unit(joint.axis) @ axis)
             if abs(abs(cosine) - 1) > 1e-6:
                 raise spec.at.error(
                     f"gearbox '{spec.name}': joint '{name}' between '{reference}' and '{link}' "

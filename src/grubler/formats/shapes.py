@@ -6,10 +6,8 @@ a mesh that is not there is remembered without a path, and a shape that cannot b
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -17,12 +15,11 @@ from ..errors import ModelError
 from ..geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
 from ..model import Model
 from ..spatial import quaternion_matrix
+from ._files import Files
 from ._geometry import origin
 from ._report import Complaints
 from ._xml import Element
 from .sdf_frames import pose_of
-
-RESOURCES = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 
 
 def attached(model: Model, shapes: Mapping[str, Iterable[Shape]]) -> Model:
@@ -38,33 +35,8 @@ def attached(model: Model, shapes: Mapping[str, Iterable[Shape]]) -> Model:
     return replace(model, geometry={i: tuple(x) for i, x in by_body.items()})
 
 
-class Files:
-    """Where meshes are: beside the description, below a folder above it, or on the usual paths."""
-
-    def __init__(self, folder: Path | None, package_dirs: Iterable[str | Path] = ()):
-        places = [Path(p) for p in package_dirs]
-        for variable in RESOURCES:
-            places += [Path(p) for p in os.environ.get(variable, "").split(os.pathsep) if p]
-        if folder is not None:
-            here = folder.resolve()
-            places += [here, *here.parents]
-        self.places = places
-
-    def find(self, uri: str) -> Path | None:
-        """A file on disk for a URI such as package://robot/meshes/foot.stl, or None."""
-        scheme, _, rest = uri.rpartition("://")
-        if scheme in ("", "file") and Path(rest).is_absolute():
-            return Path(rest) if Path(rest).is_file() else None
-        parts = Path(rest).parts
-        for k in range(len(parts)):  # the package's name may not be a folder's
-            for place in self.places:
-                candidate = place.joinpath(*parts[k:])
-                if candidate.is_file():
-                    return candidate
-        return None
-
-    def mesh(self, uri: str, scale: np.ndarray) -> Mesh:
-        return Mesh(uri.rpartition("/")[2], self.find(uri), scale)
+def _mesh(files: Files, uri: str, scale: np.ndarray) -> Mesh:
+    return Mesh(uri.rpartition("/")[2], files.mesh(uri), scale)
 
 
 def urdf_shapes(robot: Element, files: Files, complaints: Complaints) -> dict[str, list[Shape]]:
@@ -84,7 +56,7 @@ def urdf_shapes(robot: Element, files: Files, complaints: Complaints) -> dict[st
                     return Ball(shape.number("radius"), **at)
                 case "mesh":
                     scale = shape.numbers("scale", 3, "1 1 1")
-                    return replace(files.mesh(shape.text("filename"), scale), **at)
+                    return replace(_mesh(files, shape.text("filename"), scale), **at)
         return None
 
     return {
@@ -116,7 +88,7 @@ def sdf_shapes(root: Element, files: Files, complaints: Complaints) -> dict[str,
                     given = shape.child("scale")
                     scale = np.ones(3) if given is None else given.values(3, "1 1 1")
                     uri = shape.required("uri").content.strip()
-                    return replace(files.mesh(uri, scale), **at)
+                    return replace(_mesh(files, uri, scale), **at)
         return None
 
     return {name: _chosen(link, read, complaints) for name, link in _sdf_links(root)}
@@ -155,13 +127,16 @@ def _chosen(link: Element, read, complaints: Complaints) -> list[Shape]:
     return collision if not visual or (lost and collision) else visual
 
 
-def mjcf_shapes(m, names: Iterable[str]) -> dict[str, list[Shape]]:
-    """Shapes by body of a compiled MuJoCo model: those that do not collide, if there are any."""
+def mjcf_shapes(m, names: Iterable[str], lost: set[str]) -> dict[str, list[Shape]]:
+    """Shapes by body of a compiled MuJoCo model: those that do not collide, if there are any.
+
+    The geoms named in `lost` have no mesh.
+    """
     seen: dict[str, list[Shape]] = {}
     touched: dict[str, list[Shape]] = {}
     names = list(names)
     for g in range(m.ngeom):
-        shape = _mjcf_shape(m, g)
+        shape = None if m.geom(g).name in lost else _mjcf_shape(m, g)
         if shape is not None:
             visual = m.geom_contype[g] == 0 and m.geom_conaffinity[g] == 0
             kind = seen if visual else touched

@@ -19,10 +19,11 @@ from ..model import Model
 from ..parts import inertia_matrix
 from ..spatial import Transform
 from ._description import Description, add_body, name_massless_leaves
-from ._geometry import carrier_name, origin
+from ._geometry import carrier_name, origin, placed, pose_vector
 from ._report import Complaints
 from ._xml import Element, read_xml
-from .urdf_loops import CLOSURE_TAGS, Closure, read_closures
+from .urdf_audit import audit
+from .urdf_loops import Closure, read_closures
 from .urdf_transmissions import add_actuators, read_transmissions
 
 KINDS = {
@@ -32,62 +33,18 @@ KINDS = {
     "fixed": "fixed",
     "floating": "free",
     "planar": "planar",
+    "spherical": "spherical",
 }
-# The attributes and the children that are read, by tag.
-READ = {
-    "robot": ({"name", "version"}, {"link", "joint", "transmission", *CLOSURE_TAGS}),
-    "link": ({"name"}, {"inertial"}),
-    "inertial": (set(), {"origin", "mass", "inertia"}),
-    "mass": ({"value"}, set()),
-    "inertia": ({"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, set()),
-    "joint": (
-        {"name", "type", "independent"},
-        {"origin", "parent", "child", "axis", "limit", "mimic", "dynamics"},
-    ),
-    "origin": ({"xyz", "rpy"}, set()),
-    "parent": ({"link"}, set()),
-    "child": ({"link"}, set()),
-    "axis": ({"xyz"}, set()),
-    "axis2": ({"xyz"}, set()),
-    "limit": ({"lower", "upper", "velocity", "effort"}, set()),
-    "mimic": ({"joint", "multiplier", "offset"}, set()),
-    "dynamics": ({"damping", "friction"}, set()),
-    "loop": ({"name", "type"}, {"predecessor", "successor", "axis", "axis2", "distance"}),
-    "coupling": ({"name", "type"}, {"predecessor", "successor", "ratio"}),
-    "predecessor": ({"link"}, {"origin"}),
-    "successor": ({"link"}, {"origin"}),
-    "ratio": ({"value"}, set()),
-    "distance": ({"value"}, set()),
-    "loop_joint": ({"name", "type"}, {"link1", "link2", "axis"}),
-    "link1": ({"link", "xyz", "rpy"}, set()),
-    "link2": ({"link", "xyz", "rpy"}, set()),
-    "constraint": (
-        {"name", "type"},
-        {"parent", "child", "parent_origin", "child_origin", "parent_axis", "child_axis"},
-    ),
-    "parent_origin": ({"xyz", "rpy"}, set()),
-    "child_origin": ({"xyz", "rpy"}, set()),
-    "parent_axis": ({"xyz"}, set()),
-    "child_axis": ({"xyz"}, set()),
-    "drake:ball_constraint": (
-        {"name"},
-        {f"drake:ball_constraint_{x}" for x in ("body_A", "body_B", "p_AP", "p_BQ")},
-    ),
-    "drake:ball_constraint_body_A": ({"name"}, set()),
-    "drake:ball_constraint_body_B": ({"name"}, set()),
-    "drake:ball_constraint_p_AP": ({"value"}, set()),
-    "drake:ball_constraint_p_BQ": ({"value"}, set()),
-    "transmission": (None, None),  # controller data; read where it names an actuator
-}
+MANY = ("floating", "planar", "spherical")  # of several freedoms: URDF's limits do not apply
 UNIVERSAL = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")  # kinds that a file beside the URDF may give
 NO_LIMIT = 1e9  # where URDF demands a limit and there is none
-NO_DYNAMICS = {"visual", "collision", "material", "safety_controller", "calibration"}
 
 
 def load_urdf(source: str | Path, *, base: str = "fixed", strict: bool = False) -> Model:
     """Read a URDF file, or URDF text.
 
     The root link is fixed to the world, or floats with `base="free"`; its joint is "root_joint".
+    A root called "world" is the world itself: what hangs from it by a fixed joint floats then.
     Fixed joints are welded; the links they carry stay as frames.
     """
     return describe_urdf(source, base=base, strict=strict).build()
@@ -126,11 +83,12 @@ class Tree:
         """The moving joints from the nearest common ancestor of two links to each of them."""
         up_a, up_b = self.chain(a), self.chain(b)
         shared = set(up_a) & set(up_b)
-        moving = [n for n in (*up_a, *up_b) if self.joints[n].text("type") != "fixed"]
-        return (
-            [n for n in up_a if n not in shared and n in moving],
-            [n for n in up_b if n not in shared and n in moving],
-        )
+
+        def moving(chain: list[str]) -> list[str]:
+            own = (n for n in chain if n not in shared)
+            return [n for n in own if self.joints[n].text("type") != "fixed"]
+
+        return moving(up_a), moving(up_b)
 
     def pose(self, link: str) -> Transform:
         """The transform from the root link into a link, all joints at zero."""
@@ -149,35 +107,9 @@ def read_tree(source: str | Path, complaints: Complaints) -> Tree:
     audit(robot, complaints)
     links, joints = by_name(robot.all("link")), by_name(robot.all("joint"))
     if not links:
-        raise ModelError("the description has no <link>")
-    carrier, root = _check_tree(links, joints)
+        raise robot.error("the description has no <link>")
+    carrier, root = _check_tree(robot, links, joints)
     return Tree(robot, links, joints, carrier, root)
-
-
-def audit(robot: Element, complaints: Complaints) -> None:
-    """Complain about every attribute and child that is not read."""
-    waiting: list[tuple[Element, Element | None]] = [(robot, None)]
-    while waiting:  # in the order of the file
-        element, parent = waiting.pop()
-        if parent is not None and element.tag not in READ[parent.tag][1]:
-            if element.tag == "joint_properties" and parent.tag == "joint":
-                _audit_friction(element, complaints)
-            elif element.tag not in NO_DYNAMICS:
-                complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)
-            continue
-        attributes, _ = READ[element.tag]
-        if attributes is None:
-            continue
-        for name in element.attributes:
-            if name not in attributes and not name.startswith("xmlns"):
-                complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
-        waiting += [(child, element) for child in reversed(element.children)]
-
-
-def _audit_friction(element: Element, complaints: Complaints) -> None:
-    for name in element.attributes:
-        if name not in ("damping", "friction") or element.number(name) != 0.0:
-            complaints.add(f"joint {name} (<{element.tag}>) is ignored", element)
 
 
 def by_name(elements: list[Element]) -> dict[str, Element]:
@@ -192,7 +124,7 @@ def by_name(elements: list[Element]) -> dict[str, Element]:
     return named
 
 
-def _check_tree(links: dict[str, Element], joints: dict[str, Element]):
+def _check_tree(robot: Element, links: dict[str, Element], joints: dict[str, Element]):
     """Who carries whom, and the root link; an error where links and joints are not one tree."""
     parent_of: dict[str, str] = {}
     carrier: dict[str, str] = {}
@@ -211,7 +143,7 @@ def _check_tree(links: dict[str, Element], joints: dict[str, Element]):
         parent_of[child], carrier[child] = parent, name
     roots = [name for name in links if name not in parent_of]
     if len(roots) > 1:
-        raise ModelError(f"several root links: {', '.join(roots[:8])}; join them to one tree")
+        raise robot.error(f"several root links: {', '.join(roots[:8])}; join them to one tree")
     rooted = set(roots)
     for name in links:
         path: dict[str, None] = {}
@@ -248,7 +180,8 @@ def describe(
         raise InputError(f"base is 'fixed' or 'free', not {base!r}")
     _check_base(tree, base)
     b = ModelBuilder(tree.robot.text("name", "robot"))
-    masses, moments = _add_links(b, tree, base, complaints)
+    masses, moments = _add_links(b, tree, base, complaints, _welded(tree, base, kinds or {}))
+    freed = _freed(tree, base)
     if tree.root != "world":
         b.add_joint("root_joint", base, "world", tree.root)
     couplings, motors = read_transmissions(tree, complaints)
@@ -257,16 +190,38 @@ def describe(
     edges = [(*tree.ends(n), j.text("type", "") != "fixed") for n, j in tree.joints.items()]
     closed = {tree.ends(name)[1] for name in touched}
     name_massless_leaves(masses, moments, edges, closed, tree.links, complaints)
+    reflected: dict[str, float] = {}
+    for motor in motors:
+        reflected[motor.joint] = reflected.get(motor.joint, 0.0) + motor.armature
+    reference = {}
     for name, joint in tree.joints.items():
+        if name == freed:
+            b.add_joint("root_joint", "free", "world", tree.ends(name)[1])
+            reference["root_joint"] = pose_vector(placed(*origin(joint)))
+            continue
         independent = (flags or {}).get(name)
         if "independent" in joint.attributes:
             independent = _independent(name, joint, touched, complaints)
-        reflected = sum(motor.armature for motor in motors if motor.joint == name)
-        _add_joint(b, name, joint, (kinds or {}).get(name), independent, reflected)
+        kind = (kinds or {}).get(name)
+        _add_joint(b, name, joint, kind, independent, reflected.get(name, 0.0))
     for closure in closures:
         closure.add_to(b)
     add_actuators(b, tree, motors, complaints)
-    return Description(b, complaints, tree.robot.source)
+    return Description(b, complaints, tree.robot.source, reference)
+
+
+def _freed(tree: Tree, base: str) -> str | None:
+    """The fixed joint that holds the robot to a root link called "world", where it is to float."""
+    if base != "free" or tree.root != "world":
+        return None
+    carried = [n for n in tree.joints if tree.ends(n)[0] == "world"]
+    if len(carried) == 1 and tree.joints[carried[0]].text("type") == "fixed":
+        return carried[0]
+    raise tree.links["world"].error(
+        f"base='free', but the root link is 'world', the ground, and carries "
+        f"{', '.join(carried) or 'nothing'}: a robot that may float hangs from it by one fixed "
+        "joint; leave base out, or rename the link"
+    )
 
 
 def _check_base(tree: Tree, base: str) -> None:
@@ -281,20 +236,33 @@ def _check_base(tree: Tree, base: str) -> None:
         )
 
 
-def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints):
+def _welded(tree: Tree, base: str, kinds: Mapping[str, str]) -> set[str]:
+    """The links on either side of fixed joints; the root's leads to the world."""
+    found = {tree.root} if base == "fixed" else set()
+    for name, joint in tree.joints.items():
+        if kinds.get(name, joint.text("type", "")) == "fixed":
+            found.update(tree.ends(name))
+    return found
+
+
+def _add_links(b: ModelBuilder, tree: Tree, base: str, complaints: Complaints, welded: set[str]):
     """Bodies of all links; returns their masses and largest moments of inertia."""
     masses, moments = {}, {}
     for name, link in tree.links.items():
         inertial = link.child("inertial")
         if name == "world":
-            if name != tree.root or base != "fixed" or inertial is not None:
-                raise link.error("only a fixed root link without inertia may be called 'world'")
+            if name != tree.root or inertial is not None:
+                raise link.error(
+                    "only a root link without <inertial> may be called 'world', the name of the "
+                    "ground: rename the link"
+                )
             continue
         mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
         if inertial is not None:
             mass, com, inertia = _inertial(name, inertial, complaints)
         masses[name], moments[name] = mass, float(np.abs(inertia).max())
-        add_body(b, name, mass, com, inertia, inertial or link, complaints)
+        at = inertial or link
+        add_body(b, name, mass, com, inertia, at, complaints, name in welded)
     return masses, moments
 
 
@@ -344,10 +312,13 @@ def _add_joint(
     parent, child = (joint.required(end).text("link") for end in ("parent", "child"))
     xyz, R = origin(joint)
     axis = joint.child("axis")
+    passive = {} if (kind or given) == "fixed" else _passive(joint)
     try:
         if kind in UNIVERSAL:
-            _add_universal(b, name, kind, parent, child, xyz, R, _passive(joint))
+            _add_universal(b, name, kind, parent, child, xyz, R, passive)
             return
+        if armature:
+            passive["armature"] = passive.get("armature", 0.0) + armature
         b.add_joint(
             name,
             kind or KINDS[given],
@@ -357,18 +328,17 @@ def _add_joint(
             R=R,
             axis=(1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, "1 0 0"),
             independent=independent,
-            armature=armature,
             **({} if kind else _limits(joint, given)),
-            **({} if (kind or given) == "fixed" else _passive(joint)),
+            **passive,
         )
     except ModelError as error:
         raise joint.error(f"joint '{name}': {error}") from None
 
 
 def _passive(joint: Element) -> dict[str, float]:
-    """Damping and friction of a joint."""
+    """Damping, friction and armature of a joint; only URDF+ has the last one there."""
     dynamics = joint.child("dynamics")
-    names = () if dynamics is None else ("damping", "friction")
+    names = () if dynamics is None else ("damping", "friction", "armature")
     return {n: dynamics.number(n) for n in names if n in dynamics.attributes}
 
 
@@ -388,7 +358,7 @@ def _add_universal(
 def _limits(joint: Element, kind: str) -> dict[str, float]:
     """The limits that are given; of lower and upper, one alone makes the other zero."""
     limit = joint.child("limit")
-    if limit is None or kind in ("fixed", "floating", "planar"):
+    if limit is None or kind == "fixed" or kind in MANY:
         return {}
     names = {"velocity": "velocity_limit", "effort": "effort_limit"}
     found = {arg: limit.number(name) for name, arg in names.items() if name in limit.attributes}

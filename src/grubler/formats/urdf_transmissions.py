@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from ..builder import ModelBuilder
 from ..errors import unknown
 from ._xml import Element
+from .urdf_audit import TRANSMISSION, audit
 from .urdf_loops import Closure
 
 LINEAR = "MultiJointLinearTransmission"
+SIMPLE = ("SimpleTransmission", "")
 
 
 @dataclass
@@ -34,9 +36,11 @@ def read_transmissions(tree, complaints) -> tuple[list[Closure], list[Motor]]:
     motors: list[Motor] = []
     for element in tree.robot.all("transmission"):
         kind = element.text("type", "") or _text(element.child("type"))
+        if kind == LINEAR or kind.rsplit("/", 1)[-1] in SIMPLE:
+            audit(element, complaints, TRANSMISSION)
         if kind == LINEAR:
             couplings += linear_couplings(tree, element)
-        elif kind.rsplit("/", 1)[-1] in ("SimpleTransmission", ""):
+        elif kind.rsplit("/", 1)[-1] in SIMPLE:
             motors += _motors(tree, element, complaints)
         else:
             complaints.add(f"<transmission> of type {kind} is ignored", element)
@@ -89,7 +93,7 @@ def _motors(tree, element: Element, complaints) -> list[Motor]:
             f"<transmission> is ignored: {unknown('joint', joint, tree.joints)}", element
         )
         return []
-    if tree.joints[joint].text("type", "") in ("fixed", "floating", "planar"):
+    if tree.joints[joint].text("type", "") in ("fixed", "floating", "planar", "spherical"):
         complaints.add(f"<transmission> is ignored: joint '{joint}' has no single motion", element)
         return []
     reduction = next(

@@ -12,16 +12,17 @@ import numpy as np
 from ..loops import LinearCoupling, Loop, LoopJoint, PolynomialCoupling
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import matrix_quaternion
+from ..spatial import Transform, matrix_quaternion
 from .write_urdf import attributes, loop_ends, refuse_if
 
 MINIMUM = 1e-15  # MuJoCo's smallest mass and moment of a moving body
 ARM = 0.1  # m between the two points of a revolute loop
 
 
-def mjcf_text(model: Model) -> str:
-    """The model as MJCF."""
-    return _Writer(model).text()
+def mjcf_text(model: Model) -> tuple[str, list[str]]:
+    """The model as MJCF, and what it loses without a change of the dynamics."""
+    writer = _Writer(model)
+    return writer.text(), writer.lost()
 
 
 class _Writer:
@@ -31,9 +32,13 @@ class _Writer:
         for body in model.bodies:
             self.children.setdefault(body.parent, []).append(body)
         self.sites: dict[int, list[str]] = {}
+        ends = {name for loop in model.loops if isinstance(loop, LoopJoint)
+                for name, _ in loop_ends(model, loop)}  # fmt: skip
+        self.touched = {body.index for body in model.bodies if body.name in ends}
         self.equalities: list[str] = []
         self.tendons: list[str] = []
         self.qpos: list[float] = []
+        self.between: set[int] = set()  # bodies that are written as joints of another
 
     def text(self) -> str:
         model = self.model
@@ -57,6 +62,19 @@ class _Writer:
         parts += _section("keyframe", [f"<key {key}/>"] if key else [])
         return "\n".join([*parts, "</mujoco>", ""])
 
+    def lost(self) -> list[str]:
+        """What is not in the text, in words."""
+        found, joints = [], self.model.joints
+        if any(joint.velocity_limit is not None for joint in joints):
+            found.append("MJCF has no velocity limits: they are not written")
+        if any(joint.independent is not None for joint in joints):
+            found.append("MJCF does not say which joints are independent: reading chooses them")
+        frames = [f"'{f.name}'" for f in self.model.frames if f.body in self.between]
+        if frames:
+            shown = ", ".join(frames[:6]) + (", ..." if frames[6:] else "")
+            found.append(f"MJCF has no frames between the joints of a body: without {shown}")
+        return found
+
     def _bodies(self) -> list[str]:
         """The nested bodies, without recursion: (body, whether it is to be closed)."""
         lines: list[str] = []
@@ -66,15 +84,54 @@ class _Writer:
             if done:
                 lines.append("</body>")
                 continue
-            lines += self._open(body)
+            chain = self._chain(body)
+            body = chain[-1]
+            lines += self._open(chain)
             stack.append((body, True))
             stack += [(child, False) for child in reversed(self.children.get(body.index, []))]
         return lines
 
-    def _open(self, body: Body) -> list[str]:
-        X = body.joint.placement
+    def _chain(self, body: Body) -> list[Body]:
+        """Bodies without mass up to the one that they carry: its joints are all on one body."""
+        chain = [body]
+        while self._is_between_joints(chain[-1]):
+            self.between.add(chain[-1].index)
+            chain += self.children[chain[-1].index]
+        return chain
+
+    def _is_between_joints(self, body: Body) -> bool:
+        """True if nothing but one further joint hangs on a body without mass.
+
+        A ball joint's position is a rotation in its own axes: the next joint must keep them.
+        """
+        after = self.children.get(body.index, [])
+        bare = body.mass == 0.0 and not np.any(body.inertia) and body.index not in self.touched
+        if not bare or len(after) != 1 or body.joint.kind == "free":
+            return False
+        turned = np.abs(after[0].joint.placement.E - np.eye(3)).max() > 0
+        return not (turned and body.joint.kind == "spherical")
+
+    def _open(self, chain: list[Body]) -> list[str]:
+        body, X = chain[-1], Transform.identity()
+        for link in chain:
+            X = link.joint.placement @ X
         place = {} if body.joint.kind == "free" else {"pos": X.r, "quat": matrix_quaternion(X.E.T)}
         lines = [f"<body {attributes(name=body.name, **place)}>"]
+        lines.append(f"  {self._inertial(body)}")
+        for k, link in enumerate(chain):
+            after = Transform.identity()  # from the link's frame into the body's
+            for later in chain[k + 1 :]:
+                after = later.joint.placement @ after
+            lines += [f"  {line}" for line in self._joints(link, after)]
+        for child in self.children.get(body.index, []):
+            end = child.joint.placement.r
+            if np.linalg.norm(end) > 1e-3:  # to look at; it has no part in the dynamics
+                shape = attributes(fromto=[0, 0, 0, *end], size=0.01, mass=0.0)
+                look = f'contype="0" conaffinity="0" {shape}'
+                lines.append(f'  <geom type="capsule" {look}/>')
+        return lines + [f"  {line}" for line in self.sites.get(body.index, [])]
+
+    def _inertial(self, body: Body) -> str:
         moments, R = np.linalg.eigh(body.inertia)
         moments, R = moments[::-1], R[:, ::-1]
         R = R * np.sign(np.linalg.det(R))
@@ -93,47 +150,27 @@ class _Writer:
         inertia = attributes(
             pos=body.com, mass=body.mass, diaginertia=moments, quat=matrix_quaternion(R)
         )
-        lines.append(f"  <inertial {inertia}/>")
-        lines += [f"  {line}" for line in self._joints(body)]
-        for child in self.children.get(body.index, []):
-            end = child.joint.placement.r
-            if np.linalg.norm(end) > 1e-3:  # to look at; it has no part in the dynamics
-                shape = attributes(fromto=[0, 0, 0, *end], size=0.01, mass=0.0)
-                look = f'contype="0" conaffinity="0" {shape}'
-                lines.append(f'  <geom type="capsule" {look}/>')
-        return lines + [f"  {line}" for line in self.sites.get(body.index, [])]
+        return f"<inertial {inertia}/>"
 
-    def _joints(self, body: Body) -> list[str]:
+    def _joints(self, body: Body, after: Transform) -> list[str]:
+        """The joints of a body; `after` leads from its frame, at zero, into that of the element."""
         joint, motion = body.joint, body.joint.motion
         self.qpos += [float(x) for x in self.model.reference[body.index]]
-        inertia = {"armature": joint.armature} if joint.armature else {}
+        given = {"armature": joint.armature} if joint.armature else {}
         for name, value in (("damping", joint.damping), ("frictionloss", joint.friction),
                             ("stiffness", joint.stiffness)):  # fmt: skip
             if value:
-                inertia[name] = value
+                given[name] = value
         if joint.stiffness:
-            inertia["springref"] = joint.rest
+            given["springref"] = joint.rest
         if joint.kind == "free":
-            at_origin = np.abs(joint.placement.r).max() == 0 and np.allclose(
-                joint.placement.E, np.eye(3), atol=1e-15
-            )
-            refuse_if(
-                body.parent != WORLD or not at_origin,
-                f"MJCF has free joints only between the world and a body: '{joint.name}'",
-            )
-            refuse_if(
-                joint.armature != 0.0,
-                f"armature of the free joint '{joint.name}' means something else in MuJoCo, whose "
-                "linear velocity is the world's: remove it",
-            )
-            refuse_if(
-                joint.friction != 0.0,
-                f"friction of the free joint '{joint.name}' means something else in MuJoCo, whose "
-                "linear velocity is the world's: remove it",
-            )
-            return [f"<joint {attributes(name=joint.name, type='free', **inertia)}/>"]
+            self._check_free(body)
+            return [f"<joint {attributes(name=joint.name, type='free', **given)}/>"]
+        anchor = -after.E @ after.r
+        if np.abs(anchor).max() > 0:
+            given["pos"] = anchor
         if joint.kind == "spherical":
-            return [f"<joint {attributes(name=joint.name, type='ball', **inertia)}/>"]
+            return [f"<joint {attributes(name=joint.name, type='ball', **given)}/>"]
         axes = {
             "revolute": lambda: [("hinge", motion.axis)],
             "continuous": lambda: [("hinge", motion.axis)],
@@ -151,17 +188,32 @@ class _Writer:
             f"MJCF has no {joint.kind} joint: '{joint.name}'; model it as a slide coupled to a "
             "hinge",
         )
-        limits = inertia
         low, high = joint.lower, joint.upper
         if joint.nv == 1 and low is not None and high is not None and low < high:
-            limits["range"] = [low, high]
+            given["range"] = [low, high]
         if joint.nv == 1 and joint.effort_limit:
-            limits["actuatorfrcrange"] = [-joint.effort_limit, joint.effort_limit]
+            given["actuatorfrcrange"] = [-joint.effort_limit, joint.effort_limit]
         names = joint.names(motion.labels)
         return [
-            f"<joint {attributes(name=name, type=kind, axis=axis, **limits)}/>"
+            f"<joint {attributes(name=name, type=kind, axis=after.E @ axis, **given)}/>"
             for name, (kind, axis) in zip(names, axes[joint.kind](), strict=True)
         ]
+
+    def _check_free(self, body: Body) -> None:
+        joint = body.joint
+        at_origin = np.abs(joint.placement.r).max() == 0 and np.allclose(
+            joint.placement.E, np.eye(3), atol=1e-15
+        )
+        refuse_if(
+            body.parent != WORLD or not at_origin,
+            f"MJCF has free joints only between the world and a body: '{joint.name}'",
+        )
+        for what in ("armature", "friction"):
+            refuse_if(
+                getattr(joint, what) != 0.0,
+                f"{what} of the free joint '{joint.name}' means something else in MuJoCo, whose "
+                "linear velocity is the world's: remove it",
+            )
 
     def _site(self, body: int, name: str, X) -> str:
         given = attributes(name=name, pos=X.r, quat=matrix_quaternion(X.E.T), size=0.005)

@@ -26,6 +26,7 @@ JOINTS = {
     "prismatic": "prismatic",
     "free": "floating",
     "planar": "planar",
+    "spherical": "spherical",
 }
 LOOPS = {
     "revolute": "revolute",
@@ -62,17 +63,9 @@ def urdf_text(model: Model) -> str:
     for loop in model.loops:
         if not _is_mimic(model, loop):
             lines += _loop(model, loop)
-    armed = {body.index for body in model.bodies if body.joint.armature}
+    armed = {body.index: body.joint.armature for body in model.bodies}
     for actuator in model.actuators:
-        reflected = model.bodies[actuator.joint].joint.armature if actuator.joint in armed else 0.0
-        lines += _actuator(model, actuator, reflected)
-        armed.discard(actuator.joint)
-    for i in armed:
-        refuse_if(
-            True,
-            f"URDF has armature only at actuators: joint '{model.bodies[i].joint.name}' has none; "
-            "add an actuator to it, or save as MJCF (.xml)",
-        )
+        lines += _actuator(model, actuator, armed.pop(actuator.joint, 0.0))
     return "\n".join([*lines, "</robot>", ""])
 
 
@@ -132,7 +125,7 @@ def _joint(model: Model, body: Body) -> list[str]:
         given["independent"] = "true" if joint.independent else "false"
     parent = "world" if body.parent == WORLD else model.bodies[body.parent].name
     lines = [f"  <joint {attributes(**given)}>", *_placed(parent, body.name, joint.placement)]
-    if joint.kind != "free":
+    if joint.kind not in ("free", "spherical"):
         lines.append(f"    <axis {attributes(xyz=joint.motion.axis)}/>")
     if joint.kind == "planar":
         default = type(joint.motion)(axis=joint.motion.axis).axis_x
@@ -140,11 +133,13 @@ def _joint(model: Model, body: Body) -> list[str]:
             np.abs(default - joint.motion.axis_x).max() > 1e-12,
             f"URDF has no axis_x for the planar joint '{joint.name}': save as MJCF (.xml)",
         )
-    if joint.kind not in ("free", "planar"):
+    if joint.kind not in ("free", "planar", "spherical"):
         lines += _limits(joint)
-    if joint.damping or joint.friction:
-        given = attributes(damping=joint.damping, friction=joint.friction)
-        lines.append(f"    <dynamics {given}/>")
+    given = {"damping": joint.damping, "friction": joint.friction}
+    if joint.armature and all(a.joint != body.index for a in model.actuators):
+        given["armature"] = joint.armature  # else it is that of the actuator's rotor
+    if any(given.values()):
+        lines.append(f"    <dynamics {attributes(**given)}/>")
     if joint.stiffness:
         warnings.warn(
             f"URDF has no springs: that of joint '{joint.name}' is not written; save as MJCF "

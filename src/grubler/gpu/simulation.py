@@ -56,7 +56,10 @@ class GpuSimulation:
         self.dt, self.substeps, self.batch = about["dt"], about["substeps"], about["batch"]
         self.q_names, self.v_names = list(about["q_names"]), list(about["v_names"])
         self.nq, self.nv = step.inputs[0].size, step.inputs[1].size
-        self.timed = len(step.inputs) == 4  # a control law inside takes the time
+        sizes = {array.name: array.size for array in step.inputs}
+        self.timed = "t" in sizes  # a control law inside takes the time
+        # Velocities that a step hands to the next, beside v, where loops are closed implicitly.
+        self.carried = sizes.get("carried", 0)
 
     def __repr__(self) -> str:
         robots = f"{self.batch} robots" if self.batch else "one robot"
@@ -151,6 +154,11 @@ class _Run:
         )]  # fmt: skip
         if simulation.timed:
             arguments.append(self.clock[0])
+        self.passed = []
+        if simulation.carried:  # two, in turns
+            self.passed = [self.empty(simulation.carried) for _ in range(2)]
+            self.passed[0].fill(np.zeros((simulation.carried, 1)))
+            arguments.append(self.passed[0])
         self.arguments, self._bound = arguments, None
         itemsize = self.q.dtype.itemsize
         # The first address and the distance to the next of what moves with the steps.
@@ -192,14 +200,18 @@ class _Run:
 
     def launch(self, i: int) -> None:
         if self._bound is None:
-            outputs = (self.q[1], self.v[1])
+            outputs = (self.q[1], self.v[1], *self.passed[1:])
             step = self.simulation.step
             self._bound = step.bound_launch(self.arguments, outputs, self.stream, states_last=True)
         (q, dq), (v, dv), (t, dt) = self.tracks
         state = [q + i * dq, v + i * dv, self.arguments[2].address]
         if self.simulation.timed:
             state.append(t + i * dt)
-        self._bound.move([*state, q + (i + 1) * dq, v + (i + 1) * dv])
+        following = [q + (i + 1) * dq, v + (i + 1) * dv]
+        if self.passed:
+            state.append(self.passed[i % 2].address)
+            following.append(self.passed[1 - i % 2].address)
+        self._bound.move([*state, *following])
         self._bound.run()
 
     def torque(self, array: DeviceArray) -> None:

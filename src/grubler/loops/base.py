@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,11 +19,17 @@ Positions = Mapping[int, np.ndarray]  # body index -> position of its tree joint
 class Loop(ABC):
     """A constraint between tree joints.
 
-    `residual` is φ, `linearize` gives the blocks of K by body index and k, so that the loop reads
-    sum_i K_i qd_i = 0 and sum_i K_i qdd_i = k. `bodies` are the bodies whose joints appear in it.
+    `linearize` gives the blocks of K by body index and k, so that the loop reads sum_i K_i qd_i = 0
+    and sum_i K_i qdd_i = k: the derivatives of `equations`. `residual` has the same derivatives
+    where the loop is closed, and vanishes there and nowhere else; `slopes` are the blocks of its
+    derivative anywhere. `bodies` are the bodies whose joints appear in the loop.
     """
 
     name: str
+    # m or rad, for each row: what round-off of the description leaves open
+    slack: float | np.ndarray = field(default=0.0, kw_only=True)
+
+    geometric = False  # whether the rows are lengths and angles of bodies, not of the user's making
 
     @property
     @abstractmethod
@@ -33,8 +39,26 @@ class Loop(ABC):
     @abstractmethod
     def rows(self) -> int: ...
 
+    @property
+    def lengths(self) -> tuple[bool, ...]:
+        """For each row whether it is a length."""
+        return (False,) * self.rows
+
     @abstractmethod
     def residual(self, q: Positions): ...
+
+    def opening(self, q: Positions) -> float:
+        """How far the loop is open beyond its slack, m or rad."""
+        beyond = np.abs(self.residual(q)) - self.slack
+        return float(np.maximum(beyond, 0.0).max(initial=0.0))  # NaN stays
+
+    def equations(self, q: Positions):
+        """The rows that K and k derive from; they may vanish at a false assembly, too."""
+        return self.residual(q)
+
+    def slopes(self, q: Positions) -> dict:
+        """The derivative of `residual` by body index (floats only)."""
+        return self.linearize(q, None)[0]
 
     @abstractmethod
     def linearize(self, q: Positions, v: Positions | None): ...
@@ -51,13 +75,18 @@ class Loop(ABC):
         """How far the loop is from closed, in words with a unit."""
         return f"{np.abs(self.residual(q)).max():.3g}"
 
-    def on_branch(self, q: Positions) -> bool:
-        """False where φ = 0 holds but the loop is closed the wrong way round."""
-        return bool(self.facing(q) > 0)
+    def alignment(self, q: Positions):
+        """The cosine of the angle by which directions that must agree differ; None without any."""
+        return None
 
-    def facing(self, q: Positions):
-        """A number that is positive where φ = 0 closes the loop the right way round."""
-        return 1.0
+    def turned_round(self) -> Loop | None:
+        """The same loop with one of its axes the other way round, None without an axis."""
+        return None
+
+    def on_branch(self, q: Positions) -> bool:
+        """False where the loop is nearer to being closed the wrong way round."""
+        cosine = self.alignment(q)
+        return cosine is None or bool(cosine > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +130,15 @@ class ExplicitLoop(Loop):
     def rows(self):
         return len(self.outputs)
 
+    @property
+    def lengths(self):
+        return tuple(body.joint.kind == "prismatic" for body in self.outputs)
+
     def _gather(self, values: Positions):
-        return np.stack([values[body.index][0] for body in self.inputs])
+        return np.concatenate([values[body.index] for body in self.inputs])
 
     def residual(self, q):
-        out = np.stack([q[body.index][0] for body in self.outputs])
+        out = np.concatenate([q[body.index] for body in self.outputs])
         return out - self.value(self._gather(q))
 
     def linearize(self, q, v):

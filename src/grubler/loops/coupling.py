@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,8 +22,12 @@ class LinearCoupling(ExplicitLoop):
     def value(self, x):
         return self.jacobian(x) @ x + self.offset
 
-    def jacobian(self, x):
+    @cached_property
+    def _row(self):
         return np.stack([self.ratios])
+
+    def jacobian(self, x):
+        return self._row
 
     def curvature(self, x, d):
         return np.zeros(1)

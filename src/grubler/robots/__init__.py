@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from ..arguments import public
 from ..errors import InputError, ModelError, unknown
 from ..model import Model
 from .arm7 import arm7
@@ -37,6 +38,7 @@ def names() -> list[str]:
     return list(_ROBOTS)
 
 
+@public
 def load(name: str, **options) -> Model:
     """Build a robot of the zoo; its options are the arguments of the function of that name."""
     if name not in _ROBOTS:

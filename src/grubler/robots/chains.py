@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..arguments import public
 from ..builder import ModelBuilder
 from ..errors import InputError
 from ..model import Model
@@ -141,21 +142,25 @@ class Drawn:
         return self._vector()
 
 
+@public
 def gt_chain(n: int = 12, seed: int | None = None) -> Model:
     """A chain of `n` links with one geared rotor each; uniform, or drawn from a `seed`."""
     return _geared_chain("gt_chain", n, Uniform(GT_CONTACTS) if seed is None else Drawn(seed))
 
 
+@public
 def pbt_chain(n: int = 12, seed: int | None = None) -> Model:
     """A chain of `n` links, two rotors a pair of links through parallel belts; `n` is even."""
     return _belted_chain("pbt_chain", n, Uniform(PBT_CONTACTS) if seed is None else Drawn(seed))
 
 
+@public
 def robot_a(n: int = 12, seed: int = 0) -> Model:
     """Robot A: `n` links with one rotor each, random real gear ratios (16)."""
     return _geared_chain("robot_a", n, Drawn(seed, real_ratios=True))
 
 
+@public
 def robot_b(n: int = 12, seed: int = 0) -> Model:
     """Robot B: `n` links in pairs, each pair with two rotors, random real ratios (17)."""
     return _belted_chain("robot_b", n, Drawn(seed, real_ratios=True))

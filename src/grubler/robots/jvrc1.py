@@ -7,6 +7,7 @@ published.
 
 from __future__ import annotations
 
+from ..arguments import public
 from ..builder import ModelBuilder
 from ..model import Model
 from ._parts import Part, add_base, add_part
@@ -79,6 +80,7 @@ CONTACTS = (
 )
 
 
+@public
 def jvrc1(rotors: bool = True) -> Model:
     """JVRC-1; `rotors=False` leaves its 32 rotors away."""
     b = ModelBuilder("jvrc1")

@@ -6,6 +6,7 @@ violates the triangle inequality by 4 % and is kept as published.
 
 from __future__ import annotations
 
+from ..arguments import public
 from ..builder import ModelBuilder
 from ..model import Model
 from ._parts import Part, add_base, add_part, mirrored, rotor
@@ -65,6 +66,7 @@ LEG_CONTACTS = (
 )
 
 
+@public
 def mini_cheetah(rotors: bool = True) -> Model:
     """Mini Cheetah, 18 degrees of freedom; `rotors=False` leaves the twelve rotors away."""
     b = ModelBuilder("mini_cheetah" if rotors else "quadruped")

@@ -6,6 +6,7 @@ Numbers: generalized_rbda v2.1.0, MIT licence, (c) 2023 Matthew Chignoli.
 
 from __future__ import annotations
 
+from ..arguments import public
 from ..builder import ModelBuilder
 from ..errors import InputError
 from ..model import Model
@@ -148,6 +149,7 @@ LEG_CONTACTS = (
 )
 
 
+@public
 def mit_humanoid(rotors: bool = True) -> Model:
     """The MIT Humanoid; `rotors=False` leaves its 18 rotors away."""
     b = ModelBuilder("mit_humanoid" if rotors else "humanoid")
@@ -169,13 +171,14 @@ def humanoid() -> Model:
     return mit_humanoid(rotors=False)
 
 
+@public
 def mit_humanoid_leg(side: str = "right", rotors: bool = True, rotor_mass: bool = False) -> Model:
     """One leg of the MIT Humanoid on a fixed base, 5 degrees of freedom.
 
     Its rotors have inertia but no mass, as in the accuracy experiment of Chignoli et al.;
     `rotor_mass=True` gives them the mass they have on the whole robot.
     """
-    if side not in SIDES:
+    if not isinstance(side, str) or side not in SIDES:
         raise InputError(f"a leg is 'left' or 'right', not {side!r}")
     b = ModelBuilder("mit_humanoid_leg")
     _add_leg(b, "", SIDES[side], "world", rotors, rotor_mass)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from .. import compiled
 from ..algorithms.checks import checked
-from ..compiler import CompiledFunction, iterate
 from ..errors import ClosureError, InputError, unknown
-from ..fingerprint import fingerprint
-from ..gpu import GpuSimulation, GpuTrajectory, SimulationError
-from ..gpu.memory import host_copy, on_gpu
-from ..gpu.simulation import blown_up
+from ..gpu import GpuSimulation, GpuTrajectory, SimulationError, dlpack, driver
+from ..gpu.memory import DeviceArray, host_copy, on_gpu
 from ..model import Model
-from .diagnosis import EVERY, first_open, singular_loop
+from .controllers import controller_of
+from .diagnosis import reason
+from .kernel import Kernel
 from .passive import Passive
-from .step import CLOSURE, INTEGRATORS
+from .run import Run
+from .spaces import CLOSURE
+from .step import INTEGRATORS
 from .trajectory import Trajectory
 
 
@@ -42,70 +43,26 @@ class Simulator:
         control: Callable | None = None, substeps: int = 1, threads: int = 1,
         dtype: str = "float64", arch: str | None = None,
     ):  # fmt: skip
-        if not (np.isscalar(dt) and np.isfinite(dt) and dt > 0):
-            raise InputError(f"dt is {dt}: give the step in seconds, greater than zero")
-        if integrator not in INTEGRATORS:
-            raise InputError(unknown("integrator", integrator, INTEGRATORS))
-        if dtype not in CLOSURE:
-            raise InputError(unknown("dtype", dtype, CLOSURE))
-        if batch is not None and (not isinstance(batch, (int, np.integer)) or batch < 1):
-            raise InputError(f"batch is {batch!r}: give the number of robots, at least 1")
-        if not isinstance(substeps, (int, np.integer)) or substeps < 1:
-            raise InputError(f"substeps is {substeps!r}: give a whole number, at least 1")
-        if control is not None and not callable(control):
-            raise InputError(
-                f"control is {control!r}: give a function tau = control(t, q, v), and arrays of "
-                "torques to run()"
-            )
+        _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
+                       dtype)  # fmt: skip
         self.model, self.dt, self.integrator = model, float(dt), integrator
         self.batch, self.substeps, self.threads = batch, int(substeps), threads
         self.passive = None if passive is None or passive.empty else passive.checked(model)
         self.control, self.target, self.dtype = control, target, dtype
-        self._step = self._compile(arch)
+        self._kernel = Kernel(
+            model, self.dt, integrator, self.passive, control, self.substeps, dtype
+        )
+        self._step = self._kernel.compile(target, arch)
         self._gpu = GpuSimulation(self._step, self._about()) if target == "cuda" else None
 
-    def _compile(self, arch: str | None):
-        model, dtype, timed = self.model, self.dtype, self.control is not None
-        nq, nx = model.nq, model.nq + model.nv
-
-        def once(x, tau):
-            """The state, and the time where a law asks for it, one step on."""
-            q, v, clock = x[:nq], x[nq:nx], x[nx:]
-            if timed:
-                tau = tau + self._law(clock, q, v)
-            step = INTEGRATORS[self.integrator]
-            following = step(model, q, v, tau, self.dt, self.passive, dtype)
-            return np.concatenate([*following, clock + self.dt])
-
-        def advance(model, q, v, tau, *clock):
-            x = np.concatenate([q, v, *clock])
-            if self.substeps == 1:
-                x = once(x, tau)
-            else:
-                x = iterate(once, x, tau, count=self.substeps)
-            return x[:nq], x[nq:nx]
-
-        inputs = ["q", "v", "tau", *(["t"] if timed else [])]
-
-        def named(model, **arrays):
-            return advance(model, *(arrays[name] for name in inputs))
-
-        passive_key = None if self.passive is None else fingerprint(self.passive)
-        key = fingerprint(
-            model, self.integrator, self.dt, self.substeps, dtype, "simulator step", passive_key
-        )
-        named.__name__ = "step"
-        return compiled.compile(
-            named, model, inputs=inputs, shapes={"t": (1,)}, dtype=dtype, target=self.target,
-            arch=arch, key=None if timed else key,
-        )  # fmt: skip
-
-    def _law(self, t, q, v):
-        tau = self.control(t, q, v)
-        shape = getattr(tau, "shape", None)
-        if shape != (self.model.nv,):
-            raise InputError(f"control returned shape {shape}, expected ({self.model.nv},)")
-        return tau
+    def __reduce__(self):
+        """The arguments: another process finds the compiled step in the cache, or compiles it."""
+        options = {
+            "target": self.target, "batch": self.batch, "passive": self.passive,
+            "control": self.control, "substeps": self.substeps, "threads": self.threads,
+            "dtype": self.dtype, "arch": getattr(self._step, "arch", None),
+        }  # fmt: skip
+        return partial(type(self), **options), (self.model, self.dt, self.integrator)
 
     def _about(self) -> dict:
         """What a run on the GPU needs to know."""
@@ -118,13 +75,40 @@ class Simulator:
 
     def step(self, q, v, tau, out=None, t: float = 0.0):
         """(q, v) after one recorded step: `substeps` times dt. On the GPU, arrays there; `t` is the
-        time that `control` is given, there an array (1,)."""
-        arguments = (q, v, tau) if self.control is None else (q, v, tau, t)
+        time that `control` is given, there an array (1,).
+
+        Nothing is checked: q must be closed, with unit quaternions; a step that failed gives
+        velocities that are NaN. `run` checks, and carries the velocities of dependent joints, too,
+        from step to step; here they follow from v alone, which at a singularity of the model's
+        coordinates says too little.
+        """
+        arguments = [q, v, tau]
+        if self.control is not None:
+            on_cpu = self._gpu is None
+            arguments.append(np.full((1,), t, dtype=self.dtype) if on_cpu else t)
+        if not self._kernel.carried:
+            return self._call(arguments, out)
+        arguments.append(self._nothing_carried(q))
+        if out is not None:
+            shape = (*np.shape(q)[:-1], self._kernel.carried)
+            if self._gpu is None:
+                out = (*out, np.empty(shape, self.dtype))
+            else:
+                device = driver.device(dlpack.device_of(q, "argument 'q'"))
+                out = (*out, DeviceArray.empty(device, shape, self.dtype))
+        return self._call(arguments, out)[:2]
+
+    def _call(self, arguments, out):
         if self._gpu is not None:
             return self._step(*arguments, out=out)
-        if self.control is not None:
-            arguments = (q, v, tau, np.full((1,), t, dtype=self.dtype))
         return self._step(*arguments, out=out, threads=self.threads if self.batch else None)
+
+    def _nothing_carried(self, q):
+        nothing = np.zeros(self._kernel.carried, self.dtype)
+        if self._gpu is None:
+            return nothing
+        index = dlpack.device_of(q, "argument 'q'")
+        return DeviceArray.of(driver.device(index), nothing, self.dtype)
 
     def run(self, q, v, controller=None, steps: int = 1000) -> Trajectory | GpuTrajectory:
         """Simulate `steps` recorded steps from (q, v), which are not changed.
@@ -139,41 +123,13 @@ class Simulator:
         such; states given there are checked on arrival: all for shape and finite values, of 1000
         robots at most whether their loops close.
         """
-        if not isinstance(steps, (int, np.integer)) or steps < 0:
+        if not _is_whole(steps) or steps < 0:
             raise InputError(f"steps is {steps!r}: give a whole number of steps")
         if self._gpu is not None:
             return self._run_gpu(q, v, controller, steps)
         q, v = self._start(q, v)
-        torque = self._controller(controller, steps, v.shape)
-        lead = (steps + 1,)
-        data = Trajectory(
-            self.model, np.arange(steps + 1) * self.dt * self.substeps,
-            np.empty(lead + q.shape), np.empty(lead + v.shape), np.zeros(lead + v.shape),
-        )  # fmt: skip
-        data.q[0], data.v[0] = q, v
-        i = 0
-        try:
-            for i in range(steps):
-                data.tau[i] = torque(i, data.time[i], data.q[i], data.v[i])
-                data.q[i + 1], data.v[i + 1] = self.step(
-                    data.q[i], data.v[i], data.tau[i], t=data.time[i]
-                )
-                if not np.isfinite(data.v[i + 1]).all() or not np.isfinite(data.q[i + 1]).all():
-                    after = data.time[i + 1], data.q[i + 1], data.v[i + 1]
-                    names = self.model.q_names, self.model.v_names
-                    message = blown_up(*after, data.v[i], *names, data.batched)
-                    raise SimulationError(message, _until(data, i))
-                if i % EVERY == EVERY - 1 or i == steps - 1:
-                    self._check_loops(data, i - i % EVERY, i + 1)
-        except SimulationError as error:
-            raise self._explained(error, error.trajectory) from None
-        except _BadTorque as error:
-            at = f"step {i} (t = {data.time[i]:.6g} s)"
-            raise SimulationError(f"{at}: {error}", _until(data, i)) from error
-        except KeyboardInterrupt as interrupt:
-            interrupt.trajectory = _until(data, i)  # nothing computed is lost
-            raise
-        return data
+        torque = controller_of(controller, steps, v.shape)
+        return Run(self, self._kernel, self._step, q, v, steps).go(torque)
 
     def trajectory(self, run: GpuTrajectory) -> Trajectory:
         """What a run on the GPU left there, fetched: energies, loop gaps, joints by name."""
@@ -194,7 +150,8 @@ class Simulator:
         try:
             return self._gpu.run(q, v, controller, steps)
         except SimulationError as error:
-            raise self._explained(error, self.trajectory(error.trajectory)) from None
+            kept = self.trajectory(error.trajectory)
+            raise SimulationError(self._reason(kept) or str(error), kept) from None
 
     def _check_closed(self, q: np.ndarray) -> None:
         if self.dtype == "float64":
@@ -232,83 +189,46 @@ class Simulator:
             checked(model, q=state[0], v=state[1])
         return q, v
 
-    def _controller(self, controller, steps: int, shape):
-        if controller is None:
-            return lambda i, t, q, v: 0.0
-        if isinstance(controller, CompiledFunction):
-            controller = _by_name(controller, shape[:-1])
-        if callable(controller):
-            return lambda i, t, q, v: _checked_torque(_called(controller, t, q, v), shape)
-        table = np.asarray(controller, dtype=float)
-        if table.shape == shape or table.shape == shape[-1:]:
-            return lambda i, t, q, v: table
-        if table.shape in ((steps, *shape), (steps, shape[-1])):
-            return lambda i, t, q, v: table[i]
+    def _reason(self, kept: Trajectory) -> str:
+        """Which loop stopped a run on the GPU, if one did."""
+        lost = np.zeros((len(kept), self._kernel.carried))
+        for i in range(self.batch or 1):
+            one, whose = (kept.robot(i), f" of robot {i}") if kept.batched else (kept, "")
+            if why := reason(self._kernel, one.q[-3:], one.v[-3:], lost[-3:]):
+                return f"the simulation{whose} stopped at t = {kept.time[-1]:.6g} s: {why}"
+        return ""
+
+
+def _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
+                   dtype):  # fmt: skip
+    if not isinstance(model, Model):
+        raise InputError(f"Simulator needs a Model, not {type(model).__name__}")
+    if not (_is_number(dt) and np.isfinite(dt) and dt > 0):
+        raise InputError(f"dt is {dt!r}: give the step in seconds, greater than zero")
+    for what, value, known in (
+        ("integrator", integrator, INTEGRATORS),
+        ("dtype", dtype, CLOSURE),
+        ("target", target, ("cpu", "cuda")),
+    ):
+        if not isinstance(value, str) or value not in known:
+            raise InputError(unknown(what, value, known))
+    for what, value in (("batch", batch), ("substeps", substeps), ("threads", threads)):
+        if what == "batch" and value is None:
+            continue
+        if not _is_whole(value) or value < 1:
+            raise InputError(f"{what} is {value!r}: give a whole number, at least 1")
+    if passive is not None and not isinstance(passive, Passive):
+        raise InputError(f"passive is {passive!r}: give a gb.Passive(damping=..., ...)")
+    if control is not None and not callable(control):
         raise InputError(
-            f"torques have shape {table.shape}: give {shape[-1:]}, ({steps}, {shape[-1]})"
-            + (f" or ({steps}, {shape[0]}, {shape[1]})" if len(shape) == 2 else "")
+            f"control is {control!r}: give a function tau = control(t, q, v), and arrays of "
+            "torques to run()"
         )
 
-    def _explained(self, error: SimulationError, kept: Trajectory) -> SimulationError:
-        """The error with the loop that led to it; what is kept of the trajectory is closed."""
-        why = singular_loop(self.model, kept.q)
-        opened = first_open(self.model, kept.q, max(0, len(kept) - EVERY), len(kept), self.dtype)
-        return SimulationError(
-            f"{error}{why}", kept if opened is None else _until(kept, opened - 1)
-        )
 
-    def _check_loops(self, data: Trajectory, start: int, stop: int) -> None:
-        """Refuse to go on where the Newton steps could not close a loop."""
-        opened = first_open(self.model, data.q, start, stop + 1, self.dtype)
-        if opened is not None:
-            raise SimulationError(
-                f"a loop opened at t = {data.time[opened]:.6g} s and could not be closed: take a "
-                "smaller dt",
-                _until(data, opened - 1),
-            )
+def _is_number(x) -> bool:
+    return isinstance(x, (int, float, np.number)) and not isinstance(x, (bool, np.complexfloating))
 
 
-class _BadTorque(Exception):
-    pass
-
-
-def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable:
-    """A compiled function of some of t (1,), q and v, as a controller."""
-    names = [a.name for a in controller.inputs]
-    if unknown_names := sorted(set(names) - {"t", "q", "v"}):
-        raise InputError(
-            f"the compiled controller '{controller.name}' takes {', '.join(unknown_names)}: it "
-            "must take some of t, q, v"
-        )
-
-    def torque(t, q, v):
-        given = {"t": np.full((*lead, 1), t), "q": q, "v": v}
-        return controller(*(given[name] for name in names))
-
-    return torque
-
-
-def _called(controller, t, q, v):
-    try:
-        return controller(t, q, v)
-    except Exception as error:
-        raise _BadTorque(f"the controller raised {type(error).__name__}: {error}") from error
-
-
-def _checked_torque(tau, shape) -> np.ndarray:
-    try:
-        tau = np.asarray(tau, dtype=float)
-    except (TypeError, ValueError):
-        raise _BadTorque(
-            f"the controller returned a {type(tau).__name__}, no array of numbers"
-        ) from None
-    if tau.shape != shape and tau.shape != shape[-1:]:
-        raise _BadTorque(f"the controller returned shape {tau.shape}, expected {shape}")
-    if not np.isfinite(tau).all():
-        raise _BadTorque("the controller returned a torque that is not finite")
-    return tau
-
-
-def _until(data: Trajectory, i: int) -> Trajectory:
-    """The part of a trajectory that is good: nothing computed is lost."""
-    return Trajectory(data.model, *(x[: i + 1] for x in (data.time, data.q, data.v, data.tau)))
+def _is_whole(x) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))

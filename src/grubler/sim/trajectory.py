@@ -11,10 +11,12 @@ import numpy as np
 
 from .. import algorithms
 from ..errors import InputError, unknown
-from ..fingerprint import fingerprint
+from ..fingerprint import data_digest
 from ..model import Model
+from .kernel import Kernel
 
-FORMAT = 1
+FORMAT = 2
+ARRAYS = ("time", "q", "v", "tau")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,10 @@ class Trajectory:
     """What a simulation leaves behind.
 
     `time` (T,), `q` (T, nq) or (T, N, nq) for a batch of N, `v` and `tau` alike; `tau` is the force
-    applied from each time on. Energies and gaps are computed when first asked for.
+    applied from each time on. Energies, gaps and the motion of dependent joints are computed when
+    first asked for. `carried` are the velocities of joints in loops where v alone says too little,
+    near singularities of the model's coordinates, and zero elsewhere; `kernel` is the step that
+    computed the states, None for those from a file.
     """
 
     model: Model
@@ -30,6 +35,8 @@ class Trajectory:
     q: np.ndarray
     v: np.ndarray
     tau: np.ndarray
+    carried: np.ndarray | None = None
+    kernel: Kernel | None = None
 
     @property
     def batched(self) -> bool:
@@ -46,21 +53,70 @@ class Trajectory:
     def __getitem__(self, joint: str) -> np.ndarray:
         """Positions of a tree joint over time, dependent ones too: (T, nq) or (T, N, nq)."""
         body = self.model.body_of_joint(joint)
-        flat = self.q.reshape(-1, self.model.nq)
-        values = np.array([self.model.unpack(q)[body.index] for q in flat])
+        values = np.array(
+            [self.model.unpack(q)[body.index] for q, _ in zip(*self._flat, strict=True)]
+        )
         return values.reshape(*self.q.shape[:-1], body.joint.nq)
 
     def velocity(self, name: str) -> np.ndarray:
-        """An independent velocity over time, by its name in `model.v_names`."""
-        if name not in self.model.v_names:
-            raise InputError(unknown("velocity", name, self.model.v_names))
-        return self.v[..., self.model.v_names.index(name)]
+        """The velocity of a tree joint over time, in rad/s or m/s, dependent ones too.
+
+        By a name of `model.spanning_names` (T,) or (T, N); by that of a joint with several degrees
+        of freedom with one more axis.
+        """
+        if name in self.model.v_names:
+            return self.v[..., self.model.v_names.index(name)]
+        return self._motion[0][..., self._columns(name)]
+
+    def acceleration(self, name: str) -> np.ndarray:
+        """The acceleration of a tree joint over time, in rad/s² or m/s², named as in `velocity`.
+
+        It is that of the torque recorded at each time, the last one zero, with the passive forces
+        and the law inside the kernel.
+        """
+        if self.kernel is None:
+            raise InputError(
+                "a trajectory from a file does not know the forces of its simulator: take "
+                "accelerations from the trajectory that Simulator.run returned"
+            )
+        return self._motion[1][..., self._columns(name)]
+
+    def _columns(self, name: str):
+        """The place of a spanning velocity, or of a joint's, among `model.spanning_names`."""
+        model, start = self.model, 0
+        if name in model.spanning_names:
+            return model.spanning_names.index(name)
+        for index in model.spanning_order:
+            joint = model.bodies[index].joint
+            if joint.name == name:
+                return slice(start, start + joint.nv)
+            start += joint.nv
+        raise InputError(unknown("velocity", name, [*model.v_names, *model.spanning_names]))
+
+    @cached_property
+    def _motion(self) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities and accelerations of all tree joints, in the order of `spanning_names`."""
+        kernel = self.kernel or Kernel(self.model, 1e-3, "rk4", None, None, 1, "float64")
+        lead = self.q.shape[:-1]
+        carried = self.carried
+        if carried is None:
+            carried = np.zeros((*lead, kernel.carried))
+        time = np.broadcast_to(self.time.reshape(-1, *[1] * len(lead)), (*lead, 1))
+        given = {"q": self.q, "v": self.v, "tau": self.tau, "t": time, "carried": carried}
+        flat = [given[n].reshape(-1, given[n].shape[-1]) for n in kernel.inputs]
+        found = kernel.compile_motion()(*(np.ascontiguousarray(x) for x in flat))
+        return tuple(np.asarray(x, dtype=float).reshape(*lead, -1) for x in found)
 
     def _each(self, fn) -> np.ndarray:
-        flat = zip(
-            self.q.reshape(-1, self.model.nq), self.v.reshape(-1, self.model.nv), strict=True
+        return np.array([fn(q, v) for q, v in zip(*self._flat, strict=True)]).reshape(
+            self.q.shape[:-1]
         )
-        return np.array([fn(q, v) for q, v in flat]).reshape(self.q.shape[:-1])
+
+    @property
+    def _flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and v with one state a row."""
+        count = int(np.prod(self.q.shape[:-1]))
+        return self.q.reshape(count, self.model.nq), self.v.reshape(count, self.model.nv)
 
     @cached_property
     def kinetic(self) -> np.ndarray:
@@ -77,7 +133,7 @@ class Trajectory:
         from ..compiled import compile
 
         energy = compile(algorithms.energy, self.model)
-        q, v = self.q.reshape(-1, self.model.nq), self.v.reshape(-1, self.model.nv)
+        q, v = self._flat
         pair = np.stack([np.asarray(x) for x in energy(q, v)], axis=-1)
         return pair.reshape(*self.q.shape[:-1], 2)
 
@@ -95,9 +151,10 @@ class Trajectory:
         """Write an npz file; `load` reads it back for the same model."""
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-        np.savez_compressed(
-            path, time=self.time, q=self.q, v=self.v, tau=self.tau, about=_about(self.model)
-        )
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        if self.carried is not None:
+            arrays["carried"] = self.carried
+        np.savez_compressed(path, **arrays, about=_about(self.model))
         return path
 
     @staticmethod
@@ -123,7 +180,11 @@ class Trajectory:
         """The trajectory of one robot of a batch."""
         if not self.batched:
             raise InputError("this trajectory holds one robot")
-        return Trajectory(self.model, self.time, self.q[:, i], self.v[:, i], self.tau[:, i])
+        if not 0 <= i < self.q.shape[1]:
+            raise InputError(f"robot {i}: this trajectory has robots 0 to {self.q.shape[1] - 1}")
+        carried = None if self.carried is None else self.carried[:, i]
+        parts = self.q[:, i], self.v[:, i], self.tau[:, i], carried
+        return Trajectory(self.model, self.time, *parts, self.kernel)
 
     def plot(self, path=None):
         """Velocities, energy and loop gap over time, saved to `path` if given."""
@@ -136,7 +197,7 @@ def _about(model: Model) -> str:
     """What a file says of its model: enough to refuse another one."""
     names = {"q": model.q_names, "v": model.v_names}
     return json.dumps(
-        {"format": FORMAT, "model": model.name, "digest": fingerprint(model), **names}
+        {"format": FORMAT, "model": model.name, "digest": data_digest(model), **names}
     )
 
 
@@ -144,23 +205,50 @@ def load(path, model: Model) -> Trajectory:
     """A trajectory from a file, for the model that it was made with."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            data = {name: file[name] for name in ("time", "q", "v", "tau", "about")}
-        about = json.loads(str(data.pop("about")))
+            data = {name: file[name] for name in ARRAYS}
+            data["carried"] = file.get("carried")
+            about = json.loads(str(file["about"]))
+        stored = about["format"], about["q"], about["v"], about["digest"], about["model"]
     except FileNotFoundError:
         raise
     except Exception as error:
         raise InputError(f"'{path}' is not a trajectory file: {error}") from error
-    if about.get("format") != FORMAT:
-        raise InputError(f"'{path}' has format {about.get('format')}, this version reads {FORMAT}")
-    expected = json.loads(_about(model))
-    if about["q"] != expected["q"] or about["v"] != expected["v"]:
+    number, q_names, v_names, digest, name = stored
+    if number != FORMAT:
+        raise InputError(f"'{path}' has format {number}, this version reads {FORMAT}")
+    if q_names != list(model.q_names) or v_names != list(model.v_names):
         raise InputError(
-            f"'{path}' belongs to model '{about['model']}', whose coordinates are not those of "
-            f"'{model.name}'"
+            f"'{path}' belongs to model '{name}', whose coordinates are not those of '{model.name}'"
         )
-    if about["digest"] != expected["digest"]:
+    if digest != data_digest(model):
         raise InputError(
-            f"'{path}' was made with other numbers (masses, lengths, ...) of '{about['model']}': "
+            f"'{path}' was made with other numbers (masses, lengths, ...) of '{name}': "
             "load it with that model"
         )
+    _check_arrays(path, model, data)
     return Trajectory(model, **data)
+
+
+def _check_arrays(path, model: Model, data: dict) -> None:
+    """Refuse arrays that are not those of one run."""
+    steps, q = data["time"].shape, data["q"].shape
+    lead = q[:-1]
+    if len(steps) != 1 or len(q) not in (2, 3):
+        raise InputError(f"'{path}' holds time {steps} and q {q}: no trajectory")
+    expected = {"q": (*steps, *lead[1:], model.nq), "v": (*lead, model.nv),
+                "tau": (*lead, model.nv)}  # fmt: skip
+    implicit = [c for c in model.clusters if c.embedding.implicit]
+    if data["carried"] is not None:
+        expected["carried"] = (*lead, sum(c.embedding.nv_span for c in implicit))
+    for name, shape in expected.items():
+        if data[name].shape != shape:
+            raise InputError(
+                f"'{path}' holds {name} of shape {data[name].shape}, expected {shape} for "
+                f"'{model.name}'"
+            )
+    for name in ("time", *expected):
+        if data[name].dtype.kind not in "fiu" or not np.isfinite(data[name]).all():
+            raise InputError(f"'{path}' holds {name} with entries that are not finite numbers")
+        data[name] = data[name].astype(float)
+    if np.any(np.diff(data["time"]) <= 0):
+        raise InputError(f"'{path}' holds times that do not grow")

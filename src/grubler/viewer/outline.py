@@ -59,6 +59,7 @@ class Room:
             X = poses[body.index]
             points += [X.r[None, :], X.r + anchors[body.index] @ X.E, _spread(body, X)]
         stacked = np.concatenate(points)
+        stacked = stacked if len(stacked) else np.zeros((1, 3))  # nothing moves: the world's origin
         lower, upper = stacked.min(axis=0), stacked.max(axis=0)
         if np.linalg.norm(upper - lower) < 1e-9:  # a single body without extent
             lower, upper = lower - 0.5, upper + 0.5

@@ -136,7 +136,7 @@ def _line(loop: Loop, positions, poses, colour: Colour) -> LoopLine:
         points = [_in_world(poses[body], X.r) for body, X in loop_ends(loop)]
     else:
         points = [poses[i].r for i in loop.bodies]
-    gap = float(np.abs(loop.residual(positions)).max(initial=0.0))
+    gap = loop.opening(positions)
     text = loop.gap(positions)
     return LoopLine(loop.name, np.array(points), gap, text, isinstance(loop, LoopJoint), colour)
 

@@ -52,6 +52,10 @@ class ClosedForm(ExplicitLoop):
     def rows(self):
         return self.loop.rows
 
+    @property
+    def lengths(self):
+        return self.loop.lengths
+
     def residual(self, q):
         return self.loop.residual(q)
 
@@ -61,8 +65,11 @@ class ClosedForm(ExplicitLoop):
     def gap(self, q):
         return self.loop.gap(q)
 
-    def facing(self, q):
-        return self.loop.facing(q)
+    def equations(self, q):
+        return self.loop.equations(q)
+
+    def alignment(self, q):
+        return self.loop.alignment(q)
 
     def with_branch(self, branch: int) -> ClosedForm:
         """The same module on a branch."""

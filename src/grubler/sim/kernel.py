@@ -1,0 +1,137 @@
+"""The compiled step: in the model's coordinates where these are regular, else in all velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import compiled
+from ..compiler import iterate, otherwise
+from ..errors import InputError
+from ..fingerprint import fingerprint
+from ..model import Model
+from .spaces import Partitioned, Spanning
+from .step import INTEGRATORS
+
+
+class Kernel:
+    """One recorded step of a simulation as a traced function, and what it reads and writes.
+
+    Its arguments are q, v, tau; the time t (1,) where a control law is compiled in; `carried` (n,)
+    where loops are closed implicitly: the velocities of their joints, see `Spanning.lift`. A step
+    that fails gives velocities that are NaN.
+    """
+
+    def __init__(
+        self, model: Model, dt: float, integrator: str, passive, control: Callable | None,
+        substeps: int, dtype: str,
+    ):  # fmt: skip
+        self.model, self.dt, self.integrator, self.substeps = model, dt, integrator, substeps
+        self.control, self.dtype = control, dtype
+        self.usual = Partitioned(model, dt, passive, dtype)
+        self.spanning = None
+        if any(cluster.embedding.implicit for cluster in model.clusters):
+            self.spanning = Spanning(self.usual)
+        self.carried = 0 if self.spanning is None else self.spanning.carried
+        self.inputs = ["q", "v", "tau"]
+        self.inputs += ["t"] * (control is not None) + ["carried"] * (self.carried > 0)
+        about = model, integrator, dt, substeps, dtype, passive, control
+        self.key = fingerprint("simulator", *about) or None
+
+    def compile(self, target: str, arch: str | None):
+        """The step as machine code."""
+        return self._compiled("step", self.recorded, target, arch)
+
+    def compile_motion(self):
+        """(velocities, accelerations) of all tree joints at states with their torques."""
+        return self._compiled("motion", self.motion, "cpu", None)
+
+    def _compiled(self, name: str, fn: Callable, target: str, arch: str | None):
+        def traced(model, **arrays):
+            given = [arrays.get(name, np.zeros(0)) for name in ("q", "v", "carried", "t", "tau")]
+            return fn(np.concatenate(given[:-1]), given[-1])
+
+        traced.__name__ = name
+        return compiled.compile(
+            traced, self.model, inputs=self.inputs, shapes={"t": (1,), "carried": (self.carried,)},
+            dtype=self.dtype, target=target, arch=arch,
+            key=None if self.key is None else f"{name} {self.key}",
+        )  # fmt: skip
+
+    def recorded(self, x, tau):
+        """The state after all substeps."""
+        nq, nx, n = self.model.nq, self.model.nq + self.model.nv, self.substeps
+        if self.spanning is None:
+            x = self._usual_only(x, tau) if n == 1 else iterate(self._usual_only, x, tau, count=n)
+            return x[:nq], x[nq:nx]
+        if n == 1:
+            x = self._either(x, tau)
+        else:
+            x = self._all_usual_or_each(x, tau)
+        return x[:nq], x[nq:nx], x[nx : nx + self.carried]
+
+    def motion(self, x, tau):
+        q, v, carried, _ = self._parts(x)
+        space = self.usual if self.spanning is None else self.spanning
+        w = v if self.spanning is None else space.lift(q, v, carried)
+        return space.spanning_motion(q, w, space.acceleration(q, w, self._torque(x, tau)))
+
+    def _all_usual_or_each(self, x, tau):
+        """Substeps in the model's coordinates alone, and only where one fails all of them anew."""
+
+        def usual(x, tau):
+            following, good = self._usual(x[:-1], tau)
+            return np.concatenate([following, np.stack([np.where(good, x[-1], 0.0)])])
+
+        done = iterate(usual, np.concatenate([x, np.ones(1)]), tau, count=self.substeps)
+
+        def each():
+            return iterate(self._either, x, tau, count=self.substeps)
+
+        return otherwise(done[-1] > 0.5, done[:-1], each)
+
+    def _either(self, x, tau):
+        following, good = self._usual(x, tau)
+        return otherwise(good, following, lambda: self._in_all_velocities(x, tau))
+
+    def _usual_only(self, x, tau):
+        following, good = self._usual(x, tau)
+        return following if good is None else self._failed_unless(good, following)
+
+    def _usual(self, x, tau):
+        q, v, _, clock = self._parts(x)
+        step = INTEGRATORS[self.integrator]
+        q_next, v_next, good = step(self.usual, q, v, self._torque(x, tau), self.dt)
+        return self._joined(q_next, v_next, np.zeros(self.carried), clock), good
+
+    def _in_all_velocities(self, x, tau):
+        q, v, carried, clock = self._parts(x)
+        space, step = self.spanning, INTEGRATORS[self.integrator]
+        w = space.lift(q, v, carried)
+        q_next, w_next, good = step(space, q, w, self._torque(x, tau), self.dt)
+        v_next, carried = space.lower(w_next)
+        following = self._joined(q_next, v_next, carried, clock)
+        return self._failed_unless(good, following)
+
+    def _failed_unless(self, good, x):
+        nq = self.model.nq
+        lost = np.where(good, 0.0, np.nan)
+        return np.concatenate([x[:nq], x[nq : nq + self.model.nv] + lost, x[nq + self.model.nv :]])
+
+    def _parts(self, x):
+        nq, nx = self.model.nq, self.model.nq + self.model.nv
+        return x[:nq], x[nq:nx], x[nx : nx + self.carried], x[nx + self.carried :]
+
+    def _joined(self, q, v, carried, clock):
+        return np.concatenate([q, v, carried, clock + self.dt])
+
+    def _torque(self, x, tau):
+        if self.control is None:
+            return tau
+        q, v, _, clock = self._parts(x)
+        law = self.control(clock, q, v)
+        shape = getattr(law, "shape", None)
+        if shape != (self.model.nv,):
+            raise InputError(f"control returned shape {shape}, expected ({self.model.nv},)")
+        return tau + law
