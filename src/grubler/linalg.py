@@ -102,9 +102,10 @@ def eliminated(A, B, order: tuple[int, ...] | None = None):
     n = A.shape[0]
     rows = range(n) if order is None else order
     a, x = [A[i] for i in rows], [B[i] for i in rows]
-    inverse = []
+    pivots, inverse = [], []
     for k in range(n):  # a[i] holds row i from column k on
-        inverse.append(1.0 / a[k][0])
+        pivots.append(a[k][0])
+        inverse.append(1.0 / pivots[k])
         a[k] = a[k][1:]
         for i in range(k + 1, n):
             if is_zero(a[i][0]):
@@ -119,7 +120,7 @@ def eliminated(A, B, order: tuple[int, ...] | None = None):
             if not is_zero(entry):
                 x[k] = x[k] - entry * x[j]
         x[k] = x[k] * inverse[k]
-    return stacked(x, B.shape), [a[k][k] for k in range(n)], inverse
+    return stacked(x, B.shape), pivots, inverse
 
 
 class RowSpace:
