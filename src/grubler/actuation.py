@@ -147,6 +147,7 @@ def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
     """Position, velocity (given v) and acceleration (given v and a) of every actuator, in rad or m
     of the motor: gear times the joint's."""
     q, v, a = checked(model, q=q, v=v, a=a)
+    check_given_with_a(v, a)
     blocks, where, rate, acceleration = [], [], [], []
     for block, positions, J, drift in _maps(model, q, v):
         cluster = model.clusters[block.cluster]

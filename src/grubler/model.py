@@ -182,6 +182,7 @@ class Model:
     @public
     def check_closed(self, q: np.ndarray) -> None:
         """Raise a ClosureError where a loop is open at q, a PartitionError where it is singular."""
+        q = np.asarray(q, dtype=float)
         for cluster in self.clusters:
             if cluster.loops and not cluster.embedding.always_closed:
                 with np.errstate(invalid="ignore"):
@@ -192,7 +193,7 @@ class Model:
     @public
     def loop_gap(self, q: np.ndarray) -> float:
         """The largest residual over all loops, in m or rad."""
-        positions = self.unpack(q)
+        positions = self.unpack(np.asarray(q, dtype=float))
         return max(
             (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
         )
