@@ -23,7 +23,7 @@ import numpy as np
 
 from .algorithms.c_crba import c_crba
 from .algorithms.c_rnea import c_rnea
-from .algorithms.checks import checked, checked_forces
+from .algorithms.checks import check_given_with_a, checked, checked_forces
 from .arguments import public
 from .errors import InputError, ModelError, unknown
 from .linalg import LDL, symmetric
