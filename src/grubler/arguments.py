@@ -21,7 +21,7 @@ from .symbolic import is_symbolic
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
-    RecursionError, MemoryError,
+    RecursionError, MemoryError, NotImplementedError,
 )  # fmt: skip
 
 
