@@ -193,7 +193,7 @@ class Model:
     @public
     def loop_gap(self, q: np.ndarray) -> float:
         """The largest residual over all loops, in m or rad."""
-        positions = self.unpack(np.asarray(q, dtype=float))
+        positions = self.unpack(q)
         return max(
             (float(np.abs(loop.residual(positions)).max()) for loop in self.loops), default=0.0
         )
