@@ -211,6 +211,11 @@ class Model:
             positions = joint.positions(q[cluster.q])
             if joint.implicit:
                 G, _, _ = joint.velocity_map(positions, None)
+                if not np.all(np.isfinite(G)):
+                    raise ClosureError(
+                        f"loop '{joint.loops[0].name}' is singular at this q: integrate from a "
+                        "closed and regular one"
+                    )
                 moved = assembly.move(joint.bodies, positions, G @ v[cluster.v] * dt)
                 moved = assembly.close(joint.bodies, cluster.loops, moved, held=joint.independent)
             else:
