@@ -29,7 +29,8 @@ def pose_of(element: Element | None) -> Transform:
             raise element.error("the quaternion is zero")
         return placed(x[:3], quaternion_matrix(np.array([x[6], *x[3:6]]) / length))
     x = element.values(6, "0 0 0 0 0 0")
-    angles = np.deg2rad(x[3:]) if element.text("degrees", "false") in ("true", "1") else x[3:]
+    degrees = element.truth(element.text("degrees", "false"))
+    angles = np.deg2rad(x[3:]) if degrees else x[3:]
     return placed(x[:3], rpy_matrix(*angles))
 
 
