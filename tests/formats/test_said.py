@@ -208,3 +208,25 @@ def test_degrees_are_degrees():
     radians = SDF.replace("0 0 1 0 0 0", "0 0 1 0 0 1.5707963267948966")
     placements = [load(x).joints[0].placement.E for x in (text, radians)]
     assert abs(placements[0] - placements[1]).max() < 1e-15
+
+
+def test_a_rotation_of_another_format_is_refused():
+    with pytest.raises(ModelError, match="no rotation_format named 'quat_wxyz'"):
+        load(SDF.replace("<pose>", '<pose rotation_format="quat_wxyz">'))
+
+
+HYRODYN = """submechanisms:
+  - {contextual_name: s, type: NUMERICAL, jointnames_spanningtree: [j], loop_constraints: [
+     {cut_joint: j, predecessor_body: a, successor_body: b,
+      constraint_axes: [{axis: [0, 0, 0, 0, 0, 1]}]}]}
+"""
+
+
+@pytest.mark.parametrize("old", ["jointnames_spanningtree", "cut_joint: j,", "axis: [0"])
+def test_unknown_keys_of_a_submechanism_are_said(old, tmp_path):
+    pytest.importorskip("yaml")
+    (tmp_path / "r.urdf").write_text(URDF)
+    for text, expected in ((HYRODYN, False), (HYRODYN.replace(old, f"typo: 1, {old}"), True)):
+        (tmp_path / "r.yaml").write_text(text)
+        said = describe(tmp_path / "r.yaml").complaints.messages
+        assert ("r.yaml: s: 'typo' is ignored" in said) == expected

@@ -22,7 +22,10 @@ def pose_of(element: Element | None) -> Transform:
     """The value of a <pose>: x y z roll pitch yaw, or with a quaternion."""
     if element is None:
         return Transform.identity()
-    if element.text("rotation_format", "euler_rpy") == "quat_xyzw":
+    form = element.text("rotation_format", "euler_rpy")
+    if form not in ("euler_rpy", "quat_xyzw"):
+        raise element.error(unknown("rotation_format", form, ("euler_rpy", "quat_xyzw")))
+    if form == "quat_xyzw":
         x = element.values(7, "0 0 0 0 0 0 1")
         length = np.linalg.norm(x[3:])
         if length < 1e-6:
