@@ -42,11 +42,11 @@ def reversal(cluster, x):
     """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
     positions = cluster.embedding.positions(x)
     cosines = [loop.alignment(positions) for loop in cluster.loops]
-    least = 1.0
+    least = None
     for cosine in cosines:
         if cosine is not None:
-            least = np.minimum(least, cosine)
-    return np.where(least > 0.0, 0.0, np.pi)
+            least = cosine if least is None else np.minimum(least, cosine)
+    return 0.0 if least is None else np.where(least > 0.0, 0.0, np.pi)
 
 
 def newton_step(joint, x, hold=True):
@@ -69,4 +69,15 @@ def newton_step(joint, x, hold=True):
         body.joint.motion.integrate(positions[body.index], step[body.index])
         for body in joint.bodies
     ]
-    return np.concatenate(moved), phi
+    return np.concatenate(moved), beyond_slack(joint.loops, phi)
+
+
+def beyond_slack(loops, phi):
+    """The residual without what round-off of the description leaves open of some rows."""
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    if not slack.any():
+        return phi
+    rows = range(len(slack))
+    return np.stack(
+        [np.maximum(np.abs(phi[i]) - slack[i], 0.0) if slack[i] else phi[i] for i in rows]
+    )
