@@ -88,3 +88,40 @@ def test_a_fine_screw_is_a_constraint(pitch):
 def test_nothing_is_in_doubt_in_the_zoo():
     for name in ("loop_sampler", "six_bar", "planar_leg_linkage", "parallel_four_bar"):
         assert not load(name).notes
+
+
+def bennett(digits: int) -> gb.Model:
+    """Bennett's linkage, four skew hinges that move because sin α / a = sin β / b; its numbers are
+    written with so many digits."""
+    alpha, beta, a = 0.7, 1.1, 0.3
+    b = a * np.sin(beta) / np.sin(alpha)
+    link = [(a, alpha), (b, beta), (a, alpha), (b, beta)]  # from hinge to hinge: length, twist
+    builder, parent = gb.ModelBuilder("bennett"), "world"
+
+    def frame(length, twist):
+        return {"xyz": np.round((length, 0, 0), digits), "rpy": np.round((twist, 0, 0), digits)}
+
+    for i in range(3):
+        builder.add_body(f"l{i}", 1.0, (0.1, 0.02, 0.03), (0.02, 0, 0, 0.03, 0, 0.04))
+        builder.add_joint(
+            f"j{i}", "revolute", parent, f"l{i}", **frame(*(link[i - 1] if i else (0, 0)))
+        )
+        parent = f"l{i}"
+    ends = {"predecessor": frame(*link[2]), "successor": frame(-link[3][0], -link[3][1])}
+    options = {f"{end}_{key}": x for end, values in ends.items() for key, x in values.items()}
+    builder.add_loop("close", "revolute", "l2", "world", **options)
+    return builder.build({"j0": 1.0, "j1": 2.0, "j2": -1.0})
+
+
+@pytest.mark.parametrize("digits", [15, 8, 6, 5, 4])
+def test_an_overconstrained_linkage_moves_whatever_its_digits(digits):
+    """Closed form: tan(θ₁/2) tan(θ₂/2) is constant, ± sin((β + α)/2) / sin((β - α)/2)."""
+    model = bennett(digits)
+    assert model.nv == 1 and bool(model.notes) == (digits < 15)
+    ratio = np.sin((1.1 + 0.7) / 2) / np.sin((1.1 - 0.7) / 2)
+    for seed in range(3):
+        q, _ = model.random_state(seed)
+        assert model.loop_gap(q) < 1e-12
+        product = np.tan(q[0] / 2) * np.tan(q[1] / 2)
+        near = min(abs(abs(product) - ratio), abs(abs(product) - 1 / ratio))
+        assert near < 1e2 * 10.0**-digits + 1e-9
