@@ -313,7 +313,7 @@ class TestPickles:
             {}, {"integrator": "rk4", "substeps": 3}, {"dtype": "float32"},
             {"passive": gb.Passive({"crank": 0.4})}, {"control": law}, {"batch": 3, "threads": 2},
         ],
-        ids=str,
+        ids=lambda options: " ".join(options) or "plain",
     )  # fmt: skip
     def test_simulators_arrive_in_workers(self, method, options):
         model = load("four_bar")
