@@ -137,6 +137,23 @@ class TestInterface:
         target, gain = np.ones(7), np.array([100.0, 20.0])
         assert relative(compiled(q, v, target, gain), tracking(model, q, v, target, gain)) < 1e-12
 
+    def test_auto_finds_its_choice_again(self, tmp_path, monkeypatch):
+        """The estimates take seconds: they are made once for a robot and its options."""
+        monkeypatch.setenv("GRUBLER_CACHE_DIR", str(tmp_path / "cache"))
+        asked, model = [], load("four_bar")
+        monkeypatch.setattr(
+            gb.compiled.compiler, "estimate_cycles", lambda *_: asked.append(1) or float(len(asked))
+        )
+        methods = len(gb.forward_dynamics.exact_methods)
+        for _ in range(3):
+            gb.compile(gb.forward_dynamics, model, method="auto")
+            assert len(asked) == methods
+        heavier = {"mass": 2 * gb.parameter_values(model, "mass")}
+        gb.compile(gb.forward_dynamics, gb.with_parameters(model, heavier), method="auto")
+        assert len(asked) == 2 * methods
+        gb.compile(gb.forward_dynamics, model, method="auto", parameters=["mass"])
+        assert len(asked) == 3 * methods
+
     def test_auto_takes_the_method_of_the_fewest_cycles(self):
         """An arm's C-ABA has fewer operations than the factorized mass matrix, but they wait for
         each other; on a quadruped and on a chain it has fewer of both."""

@@ -237,6 +237,12 @@ class TestPickles:
         with ProcessPoolExecutor(1, mp_context=mp.get_context("spawn")) as pool:
             same(pool.submit(call, f, *arguments).result(PATIENCE), f(*arguments))
 
+    def test_functions_for_a_gpu(self):
+        model = load("four_bar")
+        f = gb.compile(gb.forward_dynamics, model, target="cuda")
+        other = pickle.loads(pickle.dumps(f))
+        assert repr(other) == repr(f) and other.chosen == f.chosen and other.ptx() == f.ptx()
+
     def test_nothing_is_compiled_again(self, monkeypatch):
         """The other process loads what this one compiled, without tracing."""
         f = gb.compile(gb.forward_dynamics, load("four_bar"))
@@ -307,7 +313,7 @@ class TestPickles:
             {}, {"integrator": "rk4", "substeps": 3}, {"dtype": "float32"},
             {"passive": gb.Passive({"crank": 0.4})}, {"control": law}, {"batch": 3, "threads": 2},
         ],
-        ids=str,
+        ids=lambda options: " ".join(options) or "plain",
     )  # fmt: skip
     def test_simulators_arrive_in_workers(self, method, options):
         model = load("four_bar")

@@ -49,6 +49,16 @@ def test_round_off_of_axes_takes_no_freedom(tilt, seed, closing):
     assert np.abs(tau - due).max() < 1e4 * tilt
 
 
+def test_round_off_of_axes_does_not_disturb_a_simulation():
+    """Rows that are kept close to the last digit, and energy stays as in the exact mechanism."""
+    model = four_bar(1e-5).build({"j1": 1.0, "j2": -0.5, "j3": 1.6})
+    q, gap = gb.assemble(model, model.neutral() + 1e-3)
+    assert gap < 1e-12 and model.loop_gap(q) < 1e-12
+    run = gb.Simulator(model, dt=1e-3, integrator="rk4").run(model.neutral(), [0.5], steps=500)
+    assert run.loop_gap.max() < 1e-11
+    assert np.ptp(run.energy) < 1e-8 * np.ptp(run.kinetic)
+
+
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_the_unit_of_length_does_not_matter(size):
     model = four_bar(size=size).build({"j1": 1.0, "j2": -0.5, "j3": 1.6})
@@ -78,3 +88,40 @@ def test_a_fine_screw_is_a_constraint(pitch):
 def test_nothing_is_in_doubt_in_the_zoo():
     for name in ("loop_sampler", "six_bar", "planar_leg_linkage", "parallel_four_bar"):
         assert not load(name).notes
+
+
+def bennett(digits: int) -> gb.Model:
+    """Bennett's linkage, four skew hinges that move because sin α / a = sin β / b; its numbers are
+    written with so many digits."""
+    alpha, beta, a = 0.7, 1.1, 0.3
+    b = a * np.sin(beta) / np.sin(alpha)
+    link = [(a, alpha), (b, beta), (a, alpha), (b, beta)]  # from hinge to hinge: length, twist
+    builder, parent = gb.ModelBuilder("bennett"), "world"
+
+    def frame(length, twist):
+        return {"xyz": np.round((length, 0, 0), digits), "rpy": np.round((twist, 0, 0), digits)}
+
+    for i in range(3):
+        builder.add_body(f"l{i}", 1.0, (0.1, 0.02, 0.03), (0.02, 0, 0, 0.03, 0, 0.04))
+        builder.add_joint(
+            f"j{i}", "revolute", parent, f"l{i}", **frame(*(link[i - 1] if i else (0, 0)))
+        )
+        parent = f"l{i}"
+    ends = {"predecessor": frame(*link[2]), "successor": frame(-link[3][0], -link[3][1])}
+    options = {f"{end}_{key}": x for end, values in ends.items() for key, x in values.items()}
+    builder.add_loop("close", "revolute", "l2", "world", **options)
+    return builder.build({"j0": 1.0, "j1": 2.0, "j2": -1.0})
+
+
+@pytest.mark.parametrize("digits", [15, 8, 6, 5, 4])
+def test_an_overconstrained_linkage_moves_whatever_its_digits(digits):
+    """Closed form: tan(θ₁/2) tan(θ₂/2) is constant, ± sin((β + α)/2) / sin((β - α)/2)."""
+    model = bennett(digits)
+    assert model.nv == 1 and bool(model.notes) == (digits < 15)
+    ratio = np.sin((1.1 + 0.7) / 2) / np.sin((1.1 - 0.7) / 2)
+    for seed in range(3):
+        q, _ = model.random_state(seed)
+        assert model.loop_gap(q) < 1e-12
+        product = np.tan(q[0] / 2) * np.tan(q[1] / 2)
+        near = min(abs(abs(product) - ratio), abs(abs(product) - 1 / ratio))
+        assert near < 1e2 * 10.0**-digits + 1e-9

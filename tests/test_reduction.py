@@ -6,8 +6,10 @@ from hypothesis import HealthCheck, given, settings
 
 import grubler as gb
 from conftest import relative
+from grubler import compiler
 from grubler.algorithms.c_rnea import joint_forces, net_forces
 from grubler.algorithms.reduction import TURN, reduced, reframed
+from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.joints import KINDS, Revolute
 from grubler.spatial import (
     Levered,
@@ -214,10 +216,63 @@ def test_a_joint_that_inherits_from_a_hinge_is_not_taken_for_one(monkeypatch):
     obeys_newton(b.build(), 0)
 
 
-def test_symbolic_parameters_are_left_where_they_are():
-    model = gb.robots.load("gt_chain", n=3, seed=1)
-    fn = gb.compile(gb.inverse_dynamics, model, parameters=["mass"])
+def other_numbers(model, names, rng):
+    """Values of parameters, each body's changed at random; inertias stay positive definite."""
+    values = {name: gb.parameter_values(model, name) for name in names}
+    change = {
+        "mass": lambda x: x * rng.uniform(0.5, 1.5, x.shape),
+        "com": lambda x: x + rng.uniform(-0.05, 0.05, x.shape),
+        "inertia": lambda x: (
+            x
+            + rng.uniform(-0.1, 0.1, x.shape) * np.abs(x).max(1)[:, None]
+            + np.abs(x).max(1)[:, None] * np.array([1.0, 0, 0, 1.0, 0, 1.0])
+        ),
+    }
+    return {name: change[name](x) for name, x in values.items()}
+
+
+@pytest.mark.parametrize("names", [("mass",), ("com",), ("mass", "com", "inertia")])
+def test_frames_chosen_by_structure_serve_all_values_of_parameters(model, names):
+    """Against the spanning tree of a model that is built with these numbers, projected."""
+    rng = np.random.default_rng(7)
+    values = other_numbers(model, names, rng)
     q, v = model.random_state(0)
-    masses = np.array([body.mass for body in model.bodies])
-    out = fn(q, v, np.ones(model.nv), masses)
-    assert relative(out, gb.inverse_dynamics(model, q, v, np.ones(model.nv))) < 1e-12
+    x = rng.uniform(-2, 2, model.nv)
+
+    def both(q, v, x, *given):
+        changed = gb.with_parameters(model, dict(zip(names, given, strict=True)))
+        tau = gb.inverse_dynamics(changed, q, v, x)
+        return tau, gb.forward_dynamics(changed, q, v, tau)
+
+    shapes = [a.shape for a in (q, v, x, *values.values())]
+    tape = compiler.trace(both, shapes)
+    tau, back = compiler.evaluate(tape, q, v, x, *values.values())
+    other = gb.with_parameters(model, values)
+    assert relative(tau, gb.inverse_dynamics(other, q, v, x, method="projected")) < 1e-11
+    assert relative(back, x) < 1e-8
+
+
+@pytest.mark.parametrize(
+    "robot, most",
+    [("arm7", 1.18), ("jvrc1", 1.11), ("mini_cheetah", 1.16), ("robot_a", 1.35), ("six_bar", 1.05)],
+)
+def test_masses_as_inputs_leave_most_of_the_reduction(robot, most):
+    """Frames depend on numbers that stay, and base parameters move where axes are parallel."""
+    model = gb.robots.load(robot)
+    free = gb.count_operations(gb.forward_dynamics, model).total
+    given = gb.count_operations(gb.forward_dynamics, model, parameters=["mass"]).total
+    assert given < most * free
+
+
+def test_constraints_on_a_robot_whose_masses_are_inputs():
+    model = gb.robots.load("mini_cheetah")
+    q, v = model.random_state(1)
+    feet = [Constraint(f"{leg}_foot_contact", "point") for leg in ("HR", "FL")]
+    values = other_numbers(model, ("mass",), np.random.default_rng(3))
+    given = {"constraints": tuple(feet), "parameters": ["mass"]}
+    fn = gb.compile(constrained_forward_dynamics, model, **given)
+    a, multipliers = fn(q, v, np.ones(model.nv), values["mass"])
+    other = gb.with_parameters(model, values)
+    expected = constrained_forward_dynamics(other, q, v, np.ones(model.nv), feet, method="kkt")
+    assert relative(a, expected.a) < 1e-9
+    assert relative(multipliers, expected.multipliers) < 1e-9

@@ -23,7 +23,7 @@ import numpy as np
 
 from .algorithms.c_crba import c_crba
 from .algorithms.c_rnea import c_rnea
-from .algorithms.checks import checked, checked_forces
+from .algorithms.checks import check_given_with_a, checked, checked_forces
 from .arguments import public
 from .errors import InputError, ModelError, unknown
 from .linalg import LDL, joined, symmetric
@@ -147,6 +147,7 @@ def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
     """Position, velocity (given v) and acceleration (given v and a) of every actuator, in rad or m
     of the motor: gear times the joint's."""
     q, v, a = checked(model, q=q, v=v, a=a)
+    check_given_with_a(v, a)
     blocks, where, rate, acceleration = [], [], [], []
     for block, positions, J, drift in _maps(model, q, v):
         cluster = model.clusters[block.cluster]

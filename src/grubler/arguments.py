@@ -21,7 +21,7 @@ from .symbolic import is_symbolic
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
-    RecursionError, MemoryError,
+    RecursionError, MemoryError, NotImplementedError,
 )  # fmt: skip
 
 
@@ -159,7 +159,9 @@ _BY_NAMES = {
         _either(is_name, lambda x: hasattr(x, "placement")), "the name of a frame or body"
     ): "frame",
     Kind(_rows, "names of frames, or (name, rows) with rows of 0..5"): "frames",
-    Kind(lambda x: isinstance(x, Iterable), "a list of constraints"): "constraints closures",
+    Kind(lambda x: iter(x) is not None, "a list of them"): "constraints closures",
+    Kind(lambda x: all(map(_place, x)), "a list of paths"): "package_dirs",
+    Kind(lambda x: np.shape(x) == () and bool(x) in (True, False), "one truth value"): "ok",
     Kind(_either(_mapping_of(is_model), is_model), "a Model, or Models by name"): (
         "primary secondary"
     ),
@@ -185,6 +187,7 @@ _KINDS = {
         lambda x: isinstance(x, Mapping) and all(is_numbers(v) for v in x.values()),
         "a mapping from indices of bodies to positions of their joints",
     ),
+    "otherwise.values": NUMBERS,
     "from_spanning.positions": BY_NAME,
     "from_spanning.velocities": BY_NAME,
 } | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}

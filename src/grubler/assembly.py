@@ -304,7 +304,10 @@ def _without_orientation(loops: Sequence[Loop]) -> list[Loop] | None:
     welds = [isinstance(loop, LoopJoint) and loop.kind == "fixed" for loop in loops]
     if not any(welds):
         return None
-    return [replace(loop, kind="ball") if w else loop for loop, w in zip(loops, welds, strict=True)]
+    balls = [
+        replace(x, kind="ball", slack=0.0) if w else x for x, w in zip(loops, welds, strict=True)
+    ]
+    return balls
 
 
 def _worst(loops: Sequence[Loop], positions: dict) -> Loop:

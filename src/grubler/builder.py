@@ -283,23 +283,17 @@ class ModelBuilder:
             loops = _made(tree, makers)
             positions = self._positions(tree, guess, edges)
             grouping = group_bodies(tree.bodies, loops, _wanted(tree, clusters))
-            embeddings: list[Embedding] = []
-            loops_of = _by_first_body(loops)
+            stuck = None
             try:
-                for members in grouping.groups:
-                    numbers = sorted(k for i in members for k in loops_of.get(i, ()))
-                    own = tuple(loops[k] for k in numbers)
-                    local = {i: positions[i] for i in members}
-                    bodies = tuple(tree.bodies[i] for i in members)
-                    embedding, local = embed(bodies, own, local, analytic)
-                    embeddings.append(embedding)
-                    positions |= local if embedding.implicit else close_cluster(embedding, local)
+                embeddings = _embedded(tree, loops, grouping.groups, positions, analytic)
                 rigid = [x for e in embeddings for x in rigid_loops(e, positions)]
             except RigidCluster as found:
-                rigid = found.loops
+                stuck, rigid = found, found.loops
                 positions |= found.positions
             changed = welded(tree.bodies, loops, rigid, positions, notes)
             makers = {n: make for n, make in makers.items() if n not in changed.loops}
+            if stuck and not changed.joints:
+                raise stuck
             if lock_idle and not changed.joints:
                 changed = locked(tree.bodies, grouping.groups, embeddings, positions, notes)
             if not changed.joints:
@@ -351,6 +345,18 @@ class ModelBuilder:
             index = tree.joints(name, [joint])[0].index
             actuators.append(Actuator(name, index, gear, limit))
         return actuators
+
+
+def _embedded(tree, loops, groups, positions: dict, analytic: bool) -> list[Embedding]:
+    """The embedding of each group of bodies; `positions` become assembled."""
+    embeddings, loops_of = [], _by_first_body(loops)
+    for members in groups:
+        own = tuple(loops[k] for k in sorted(k for i in members for k in loops_of.get(i, ())))
+        bodies = tuple(tree.bodies[i] for i in members)
+        embedding, local = embed(bodies, own, {i: positions[i] for i in members}, analytic)
+        embeddings.append(embedding)
+        positions |= local if embedding.implicit else close_cluster(embedding, local)
+    return embeddings
 
 
 def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:

@@ -139,7 +139,7 @@ class Revolute(Joint):
     def unfelt(self, I):
         """Mass and first moment on the axis, and a moment of inertia equal across it."""
         across = perpendicular(self.axis)[0]
-        first = self.axis @ np.array([I[2, 4], I[0, 5], I[1, 3]])
+        first = self.axis @ np.stack([I[2, 4], I[0, 5], I[1, 3]])
         moment = (across @ I[:3, :3] @ across) * (np.eye(3) - np.outer(self.axis, self.axis))
         shift = skew(first * self.axis)
         return np.block([[moment, shift], [-shift, I[5, 5] * np.eye(3)]])

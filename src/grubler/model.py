@@ -199,6 +199,7 @@ class Model:
     @public
     def check_closed(self, q: np.ndarray) -> None:
         """Raise a ClosureError where a loop is open at q, a PartitionError where it is singular."""
+        q = np.asarray(q, dtype=float)
         for cluster in self.clusters:
             if cluster.loops and not cluster.embedding.always_closed:
                 with np.errstate(invalid="ignore"):
@@ -226,6 +227,11 @@ class Model:
             positions = joint.positions(q[cluster.q])
             if joint.implicit:
                 G, _, _ = joint.velocity_map(positions, None)
+                if not np.all(np.isfinite(G)):
+                    raise ClosureError(
+                        f"loop '{joint.loops[0].name}' is singular at this q: integrate from a "
+                        "closed and regular one"
+                    )
                 moved = assembly.move(joint.bodies, positions, G @ v[cluster.v] * dt)
                 moved = assembly.close(
                     joint.bodies, cluster.loops, moved, held=joint.independent, limits=False

@@ -26,7 +26,18 @@ def newton_step(joint, x, hold=True):
         move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
     size = largest_entry(move)
     step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
-    return moved_by(joint, positions, step), phi
+    return moved_by(joint, positions, step), beyond_slack(joint.loops, phi)
+
+
+def beyond_slack(loops, phi):
+    """The residual without what round-off of the description leaves open of some rows."""
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    if not slack.any():
+        return phi
+    rows = range(len(slack))
+    return np.stack(
+        [np.maximum(np.abs(phi[i]) - slack[i], 0.0) if slack[i] else phi[i] for i in rows]
+    )
 
 
 def moved_by(joint, positions, step):
@@ -44,11 +55,11 @@ def equations(loops, positions):
 def reversal(loops, positions):
     """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
     cosines = [loop.alignment(positions) for loop in loops]
-    least = 1.0
+    least = None
     for cosine in cosines:
         if cosine is not None:
-            least = np.minimum(least, cosine)
-    return np.where(least > 0.0, 0.0, np.pi)
+            least = cosine if least is None else np.minimum(least, cosine)
+    return 0.0 if least is None else np.where(least > 0.0, 0.0, np.pi)
 
 
 def largest_entry(x):

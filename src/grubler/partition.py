@@ -54,8 +54,11 @@ def embed(
 def closed_form(joint: ImplicitJoint, reference: Mapping) -> ExplicitJoint | None:
     """The embedding of a cluster in closed form, or None where a loop of it has none.
 
-    The joints that the present embedding solves for are preferred, so that v stays the same.
+    The joints that the present embedding solves for are preferred, so that v stays the same. Closed
+    forms take geometry to be exact: where its round-off counts, there is none.
     """
+    if joint.doubt:
+        return None
     solved = {
         body.index
         for body in joint.bodies

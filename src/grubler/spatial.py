@@ -59,8 +59,8 @@ def rigid_parts(I):
 def spatial_inertia(mass, com, inertia):
     """The 6x6 spatial inertia at the body origin, from mass, centre of mass and the rotational
     inertia about the centre of mass (Sec. III-D)."""
-    c = skew(com)
-    return np.block([[inertia - mass * (c @ c), mass * c], [-mass * c, mass * np.eye(3)]])
+    c, first = skew(com), skew(mass * com)
+    return np.block([[inertia - mass * (c @ c), first], [-first, mass * np.eye(3)]])
 
 
 def rounded(x: np.ndarray, size: float = 1.0) -> np.ndarray:

@@ -143,6 +143,7 @@ def test_a_folder_that_others_can_write_is_refused(folder, compilations, mode):
         warnings.simplefilter("error")  # said once
         run()
     assert len(compilations) == 3  # nothing was read, nothing is lost but time
+    assert f"mode {mode:04o}" in cache.refusal(folder) and cache.refusal(folder / "none") is None
     folder.chmod(0o700)
     run()
     assert len(compilations) == 3

@@ -182,3 +182,51 @@ def test_what_names_a_geom_of_a_missing_mesh_stays():
     model = load(text, strict=True)
     assert model.nv == 2 and model.body("b").mass == 1.0
     assert model.body("b").index not in model.geometry  # what stands for the mesh is not drawn
+
+
+FLAGS = {  # where SDF has a flag: what nv is when it is true and when it is not
+    "static": ("<link name", "<static>{}</static><link name", 0, 1),
+    "degrees": ("<pose>", '<pose degrees="{}">', 1, 1),
+    "parent frame": ("</xyz>", "</xyz><use_parent_model_frame>{}</use_parent_model_frame>", 1, 1),
+}
+
+
+@pytest.mark.parametrize("case", FLAGS)
+def test_flags_are_true_or_false_in_any_case_of_letters(case):
+    old, new, true, false = FLAGS[case]
+    for word in ("true", "True", "1", " TRUE "):
+        assert sum(j.nv for j in load(SDF.replace(old, new.format(word))).joints) == true
+    for word in ("false", "False", "0"):
+        assert sum(j.nv for j in load(SDF.replace(old, new.format(word))).joints) == false
+    for word in ("yes", "2", "nan"):
+        with pytest.raises(ModelError, match="is neither true nor false"):
+            load(SDF.replace(old, new.format(word)))
+
+
+def test_degrees_are_degrees():
+    text = SDF.replace("<pose>0 0 1 0 0 0", '<pose degrees="True">0 0 1 0 0 90')
+    radians = SDF.replace("0 0 1 0 0 0", "0 0 1 0 0 1.5707963267948966")
+    placements = [load(x).joints[0].placement.E for x in (text, radians)]
+    assert abs(placements[0] - placements[1]).max() < 1e-15
+
+
+def test_a_rotation_of_another_format_is_refused():
+    with pytest.raises(ModelError, match="no rotation_format named 'quat_wxyz'"):
+        load(SDF.replace("<pose>", '<pose rotation_format="quat_wxyz">'))
+
+
+HYRODYN = """submechanisms:
+  - {contextual_name: s, type: NUMERICAL, jointnames_spanningtree: [j], loop_constraints: [
+     {cut_joint: j, predecessor_body: a, successor_body: b,
+      constraint_axes: [{axis: [0, 0, 0, 0, 0, 1]}]}]}
+"""
+
+
+@pytest.mark.parametrize("old", ["jointnames_spanningtree", "cut_joint: j,", "axis: [0"])
+def test_unknown_keys_of_a_submechanism_are_said(old, tmp_path):
+    pytest.importorskip("yaml")
+    (tmp_path / "r.urdf").write_text(URDF)
+    for text, expected in ((HYRODYN, False), (HYRODYN.replace(old, f"typo: 1, {old}"), True)):
+        (tmp_path / "r.yaml").write_text(text)
+        said = describe(tmp_path / "r.yaml").complaints.messages
+        assert ("r.yaml: s: 'typo' is ignored" in said) == expected

@@ -35,7 +35,9 @@ import numpy as np
 import grubler as gb
 
 CPU_SECONDS = 10
-MODELS = ("four_bar", "arm7", "quadruped", "loop_sampler", "joint_sampler")
+SMALL = ("four_bar", "six_bar", "arm7", "parallel_four_bar")
+LARGE = ("quadruped", "loop_sampler", "joint_sampler")  # of every kind of joint and loop, and slow
+MODELS = 10 * SMALL + LARGE
 LEFT_OUT = {"view", "gpu", "robots", "convert", "Simulator", "Trajectory", "Passive", "Report"}
 MODULES = ("robots", "convert")
 METHODS = {

@@ -91,7 +91,7 @@ def outcome(seed: int, index: int, folder: Path, known: list[Source]) -> str:
 
 
 def work(connection, seed: int) -> None:
-    """A worker: outcomes of the cases whose numbers it gets, until it gets None."""
+    """A worker: says that it is ready, then outcomes of the cases it gets, until it gets None."""
     known = sources()
     import grubler as gb
 
@@ -102,6 +102,7 @@ def work(connection, seed: int) -> None:
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.dup2(devnull, 2)
+    connection.send("ready")
     while (index := connection.recv()) is not None:
         with tempfile.TemporaryDirectory() as folder:
             connection.send((index, outcome(seed, index, Path(folder), known)))
@@ -120,6 +121,7 @@ class Worker:
         self.process = context.Process(target=work, args=(theirs, self.seed), daemon=True)
         self.process.start()
         theirs.close()
+        self.connection.recv()
 
     def give(self, index: int | None) -> None:
         self.index, self.begun = index, self.cpu()
@@ -139,7 +141,7 @@ class Worker:
         try:
             if self.connection.poll():
                 found = self.connection.recv()
-            elif self.cpu() - self.begun > SECONDS + 5:  # 5 s to import everything
+            elif self.cpu() - self.begun > SECONDS:
                 found = (self.index, f"runs longer than {SECONDS} s")
                 self.process.kill()
                 self.process.join()

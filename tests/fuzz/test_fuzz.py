@@ -60,6 +60,7 @@ def test_what_goes_wrong_is_found(case, tmp_path, monkeypatch):
 
 def hang(connection, seed):
     """A worker whose case 1 never ends, and whose case 2 ends the process."""
+    connection.send("ready")
     while (index := connection.recv()) is not None:
         while index == 1:
             pass
@@ -70,11 +71,11 @@ def hang(connection, seed):
 
 def test_hangs_and_crashes_are_found_and_the_run_goes_on(monkeypatch):
     monkeypatch.setattr(files, "work", hang)
-    monkeypatch.setattr(files, "SECONDS", -4)  # less what a worker has to import
+    monkeypatch.setattr(files, "SECONDS", 1)
     found, saved = {}, []
     files.fuzz(0, 0, 4, 60.0, 1, found.__setitem__, lambda *x: saved.append(x))
     assert saved[-1][0] == 4 and saved[-1][1]["model"] == 2
-    assert found == {1: "runs longer than -4 s", 2: "the process ended with status 9"}
+    assert found == {1: "runs longer than 1 s", 2: "the process ended with status 9"}
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):

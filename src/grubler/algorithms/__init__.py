@@ -21,6 +21,7 @@ from .c_rnea import c_rnea
 from .centroidal import Centroidal
 from .centroidal import centroidal as _centroidal
 from .checks import (
+    check_given_with_a,
     checked,
     checked_forces,
     checked_frame,
@@ -120,6 +121,7 @@ def bias_force(model, q, v, f_ext=None):
 def kinematics(model, q, v=None, a=None) -> Kinematics:
     """Poses of all bodies in the world, with velocities given v and accelerations given v and a."""
     q, v, a = checked(model, q=q, v=v, a=a)
+    check_given_with_a(v, a)
     return _kinematics.kinematics(model, q, v, a)
 
 
@@ -159,6 +161,7 @@ def spanning_state(model, q, v=None, a=None) -> SpanningState:
     """Position, velocity (given v) and acceleration (given v, a) of every tree joint, stacked in
     the order of `model.spanning_names`."""
     q, v, a = checked(model, q=q, v=v, a=a)
+    check_given_with_a(v, a)
     return spanning.spanning_state(model, q, v, a)
 
 

@@ -38,6 +38,12 @@ def checked(model: Model, **arguments):
     return out[0] if len(out) == 1 else out
 
 
+def check_given_with_a(v, a) -> None:
+    """Refuse an acceleration without a velocity: nothing would be computed from it."""
+    if a is not None and v is None:
+        raise InputError("a is given without v: give v, too, zero for a robot at rest")
+
+
 def check_configuration(model: Model, q: np.ndarray) -> None:
     """Refuse a q with a quaternion that is not of unit length, an open loop, a lost partition."""
     start = 0

@@ -9,6 +9,10 @@ Rearrangements that leave every joint force and acceleration as it is:
 - placements on a body whose origin rests, such as the shoulder of an arm, are marked (`at_rest`);
 - inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
 - rotors (`spinners`) are then known by one number, their moment about the axis.
+
+Where masses, centres of mass or inertias come with each call, the model's usual numbers
+(`Model.nominal`) choose the frames: any frame is exact. Base parameters then cost operations at
+each call, which pay where a placement turns no axis, or exchanges axes.
 """
 
 from __future__ import annotations
@@ -21,10 +25,15 @@ import numpy as np
 
 from ..embedding import Embedding
 from ..joints import Joint, TurnedHinge, perpendicular
+from ..linalg import symmetric
 from ..model import Model
 from ..parts import WORLD, Body
-from ..spatial import Resting, Transform, axis_rotation, rounded
+from ..spatial import Resting, Transform, axis_rotation, rounded, spatial_inertia
+from ..symbolic import is_symbolic
 
+# An inertia of no symmetry, on which claims of joints are tried where the numbers come later.
+SAMPLE = spatial_inertia(1.0, np.array([0.3, -0.5, 0.2]), np.diag([0.5, 0.7, 0.9]) + 0.1)
+AXES = 3  # nonzero entries of a rotation matrix that exchanges axes, or of 1
 TURN = 5  # nonzero entries of a rotation matrix about one coordinate axis
 
 
@@ -50,9 +59,14 @@ def as_described(model: Model) -> Reduced:
 @lru_cache(maxsize=256)
 def reduced(model: Model, posed: frozenset[int]) -> Reduced:
     """The model in fewer numbers; bodies in `posed` keep their frame and their six coordinates."""
-    moved, new = reframed(model.bodies, posed)
+    moved, new = reframed(model.nominal.bodies, posed)
+    if model.nominal is not model:
+        moved = tuple(
+            _numbers_moved(body, chosen, new[body.index])
+            for body, chosen in zip(model.bodies, moved, strict=True)
+        )
     bodies = at_rest(moved)
-    spinning = spinners(bodies) - posed
+    spinning = spinners(moved) - posed
     embeddings = tuple(
         cluster.embedding.reframed(moved, new) if new else cluster.embedding
         for cluster in model.clusters
@@ -91,11 +105,11 @@ def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
             J = axis @ (I[i] @ axis)
             rest = I[i] - J * np.outer(axis, axis)
             I[i] = np.stack([np.stack([J])])
-        elif isinstance(I[i], np.ndarray):
+        elif isinstance(I[i], np.ndarray) or np.count_nonzero(body.joint.placement.E) == AXES:
             rest = _unfelt(body.joint.motion, I[i])
             I[i] = I[i] - rest
         else:
-            continue  # numbers that come with each call: sorting them would cost more
+            continue  # turning numbers that come with each call would cost more than it saves
         if body.parent != WORLD:
             I[body.parent] = I[body.parent] + body.joint.placement.congruence(rest)
     return I
@@ -104,13 +118,14 @@ def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
 def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
     """What the joint does not feel of an inertia; nothing where a joint of the user's inherits a
     claim that its own motion does not keep."""
-    J, rng = motion.unfelt(I), np.random.default_rng(0)
+    sample = SAMPLE if is_symbolic(I) else I
+    J, rng = motion.unfelt(sample), np.random.default_rng(0)
     for _ in range(2):
         q = motion.integrate(motion.neutral(), rng.uniform(-1.0, 1.0, motion.nv))
-        moved = motion.transform(q).congruence(J)
-        if np.abs(moved - J).max() + np.abs(J @ motion.subspace(q)).max() > 1e-12 * np.abs(I).max():
+        off = motion.transform(q).congruence(J) - J
+        if np.abs(off).max() + np.abs(J @ motion.subspace(q)).max() > 1e-12 * np.abs(sample).max():
             return np.zeros((6, 6))
-    return J
+    return motion.unfelt(I)
 
 
 # frames
@@ -201,6 +216,19 @@ def _slide(body: Body, parent: Transform, posed: frozenset[int]) -> Transform:
         return Transform.identity()
     axis, place = body.joint.motion.axis, body.joint.placement @ parent.inverse()
     return Transform(np.eye(3), -axis * (axis @ (place.E @ place.r)))
+
+
+def _numbers_moved(body: Body, chosen: Body, T: Transform) -> Body:
+    """A body whose numbers come with each call, on the joint of `chosen`: the same body with its
+    usual numbers, in the frame that these suggest. T leads there from the described frame."""
+    com, inertia = chosen.com, chosen.inertia
+    if is_symbolic(body.com, body.inertia):
+        T = T.rounded()
+        com = T.rotate(body.com - T.r)
+        inertia = symmetric(T.E @ body.inertia @ T.E.T)
+    out = replace(body, joint=chosen.joint, com=com, inertia=inertia)
+    out.__dict__["symmetric_about_joint"] = body.symmetric_about_joint
+    return out
 
 
 def _products(body: Body) -> int:

@@ -49,8 +49,10 @@ def check(
         )
     try:
         model = source.build(reference=given) if isinstance(source, ModelBuilder) else source()
-    except (GrublerError, OSError) as error:
-        return Report(str(name), errors=(str(error),))
+    except Exception as error:
+        told = isinstance(error, (GrublerError, OSError))
+        text = str(error) if told else f"{type(error).__name__}: {error}"
+        return Report(str(name), errors=(text,))
     return _report(model, samples, seed, given)
 
 

@@ -59,5 +59,7 @@ def cache_state() -> str:
     folder = cache.folder()
     if folder is None:
         return "off (GRUBLER_CACHE_DIR is empty)"
+    if refused := cache.refusal(folder):
+        return f"not used: {refused}"
     sizes = [path.stat().st_size for path in Path(folder).rglob("*.bin")]
     return f"{folder}, {len(sizes)} entries, {sum(sizes) / 2**20:.1f} MiB"

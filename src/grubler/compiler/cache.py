@@ -115,6 +115,17 @@ def write(name: str, payload: bytes) -> None:
         _warn(where, f"the cache folder {where} cannot be written ({error.strerror})")
 
 
+def refusal(where: Path) -> str | None:
+    """Why nothing in this folder is used, or None."""
+    try:
+        with _entered(where):
+            return None
+    except _Refused as refused:
+        return str(refused)
+    except OSError:  # there is none yet
+        return None
+
+
 def choice(about: Sequence[object], options: Sequence[str], decide: Callable[[], str]) -> str:
     """One of the options: the one decided before for what it is about, or else decided now."""
     name = digest("choice", *about, list(options), sources())

@@ -203,6 +203,7 @@ def iterate(
     if len(_shape(state)) != 1:
         raise InputError(f"the state of a loop has shape {_shape(state)}: give a 1-D array")
     if not symbolic.is_symbolic(state, *parameters):
+        state = np.asarray(state)
         return _iterate_floats(step, state, parameters, count, tolerance)
     if not _recording.stack:
         raise DialectError("iterate was given symbols outside a traced function: use compile_loop")
@@ -278,7 +279,13 @@ def _iterate_floats(step, x, parameters, count, tolerance):
         return x
     taken = 0
     while True:
-        following, residual = step(x, *parameters)
+        out = step(x, *parameters)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise InputError(
+                f"the step '{name_of(step)}' returned {type(out).__name__}: with a tolerance, "
+                "return (next state, residual)"
+            )
+        following, residual = out
         if not np.any(np.abs(residual) > tolerance) or taken == count:
             return x, np.atleast_1d(residual), np.float64(taken)
         x, taken = following, taken + 1

@@ -9,7 +9,7 @@ from ..arguments import public
 from ..errors import InputError
 from ..model import Model
 from ._report import FormatWarning
-from .write_mjcf import mjcf_text
+from .write_mjcf import mjcf_with_losses
 from .write_urdf import urdf_text
 
 
@@ -24,7 +24,7 @@ def save(model: Model, path: str | Path) -> None:
     if path.suffix == ".urdf":
         text = urdf_text(model)
     elif path.suffix in (".xml", ".mjcf"):
-        text, lost = mjcf_text(model)
+        text, lost = mjcf_with_losses(model)
         for message in lost:
             warnings.warn(f"{path.name}: {message}", FormatWarning, stacklevel=2)
     else:

@@ -90,6 +90,13 @@ class Element:
     def value(self, default: str | None = None) -> float:
         return float(self.values(1, default)[0])
 
+    def truth(self, text: str) -> bool:
+        """Whether a text of this element is true; in any case of letters, empty is false."""
+        word = text.strip().lower()
+        if word not in ("true", "1", "false", "0", ""):
+            raise self.error(f"'{text.strip()[:60]}' is neither true nor false")
+        return word in ("true", "1")
+
     def _parsed(self, before: str, text: str, count: int, after: str) -> np.ndarray:
         values = parse_numbers(text)
         if values.shape != (count,) or not np.all(np.isfinite(values)):

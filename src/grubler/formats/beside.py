@@ -24,6 +24,12 @@ from .urdf_loops import Closure, loop_closure
 from .urdf_transmissions import LINEAR, linear_couplings
 
 SERIAL = re.compile(r"(\d*[RPUSCH])*")  # HyRoDyn's types without a loop: R, 3R, RRP, none given
+PART = {  # keys of a submechanism that are read, or say nothing about the mechanism
+    "name", "contextual_name", "type", "file_path", "jointnames", "jointnames_spanningtree",
+    "jointnames_independent", "jointnames_active", "loop_constraints",
+}  # fmt: skip
+CUT = {"cut_joint", "predecessor_body", "successor_body", "constraint_axes", "name"}
+AXIS = {"axis", "name", "baumgarte_stabilization_parameter"}
 GEPETTO_KINDS = {
     "SPHERICAL": "spherical", "FIXED": "fixed", "FREEFLYER": "free",
     **{f"UJOINT_{axes}": axes for axes in UNIVERSAL},
@@ -91,6 +97,11 @@ class Beside:
 
     def complain(self, message: str) -> None:
         self.complaints.add(message, (self.path.name, 0))
+
+    def _name_ignored(self, found: dict, known: set[str], title: str) -> None:
+        for key in found:
+            if key not in known:
+                self.complain(f"{title}: '{str(key)[:60]}' is ignored")
 
     def _names(self, value, what: str, known) -> list[str]:
         """A list of names that exist."""
@@ -172,6 +183,7 @@ class Beside:
             self._submechanism(part, str(part.get("contextual_name", f"submechanism {i + 1}")))
 
     def _submechanism(self, part: dict, title: str) -> None:
+        self._name_ignored(part, PART, title)
         joints = self.tree.joints
         spanning = self._names(part.get("jointnames_spanningtree"), title, joints)
         self._names(part.get("jointnames"), title, joints)
@@ -201,6 +213,7 @@ class Beside:
 
     def _cut(self, loop: dict, title: str) -> int:
         """One loop; returns its number of rows."""
+        self._name_ignored(loop, CUT, title)
         cut = self._names([loop.get("cut_joint")], title, self.tree.joints)[0]
         links = []
         for key in ("predecessor_body", "successor_body"):
@@ -228,6 +241,7 @@ class Beside:
         found = []
         for axis in axes:
             six = axis.get("axis") if isinstance(axis, dict) else None
+            self._name_ignored(axis if isinstance(axis, dict) else {}, AXIS, title)
             value = parse_numbers(" ".join(map(str, six))) if isinstance(six, list) else np.zeros(0)
             if value.shape != (6,) or not np.all(np.isfinite(value)):
                 raise self.error(f"{title}: a constraint axis is not six finite numbers")

@@ -106,12 +106,11 @@ def compile_mjcf(
 
 def _without_sizes(spec) -> None:
     """Leave out what <size> only reserves: memory, constraints, and data of the user's own."""
-    for name in ("memory", "njmax", "nconmax", "nstack"):
+    automatic = ["memory", "njmax", "nconmax", "nstack"]
+    automatic += [name for name in dir(spec) if name.startswith("nuser_")]
+    for name in automatic:
         setattr(spec, name, -1)
     spec.nuserdata, spec.nkey = 0, 0
-    for name in dir(spec):
-        if name.startswith("nuser_"):
-            setattr(spec, name, -1)
 
 
 def _refuse_not_finite(model, roots: list[Element]) -> None:

@@ -94,7 +94,7 @@ class _Reader:
 
     def _collect(self, model: Element, scope: str, static: bool) -> None:
         flag = model.child("static")
-        static = static or (flag is not None and flag.content.strip() in ("true", "1"))
+        static = static or (flag is not None and flag.truth(flag.content))
         for link in model.all("link"):
             self.links[scope + link.text("name")] = link
             if static:

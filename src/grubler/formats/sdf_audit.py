@@ -65,7 +65,7 @@ def audit(root: Element, complaints) -> None:
             _name_unused(element, parent, complaints)
             continue
         for name in element.attributes:
-            neutral = element.attributes[name] in NEUTRAL.get(name, ())
+            neutral = element.attributes[name].strip().lower() in NEUTRAL.get(name, ())
             if name not in attributes and not name.startswith("xmlns") and not neutral:
                 complaints.add(f"attribute {name}= of <{element.tag}> is ignored", element)
         if element.tag in GROUPS:
@@ -76,7 +76,7 @@ def audit(root: Element, complaints) -> None:
 
 
 def _name_unused(element: Element, parent: Element, complaints) -> None:
-    if element.content.strip() in NEUTRAL.get(element.tag, ()):
+    if element.content.strip().lower() in NEUTRAL.get(element.tag, ()):
         return
     if element.tag not in NO_DYNAMICS.get(parent.tag, ()):
         complaints.add(f"<{element.tag}> in <{parent.tag}> is ignored", element)

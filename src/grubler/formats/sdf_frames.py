@@ -22,14 +22,18 @@ def pose_of(element: Element | None) -> Transform:
     """The value of a <pose>: x y z roll pitch yaw, or with a quaternion."""
     if element is None:
         return Transform.identity()
-    if element.text("rotation_format", "euler_rpy") == "quat_xyzw":
+    form = element.text("rotation_format", "euler_rpy")
+    if form not in ("euler_rpy", "quat_xyzw"):
+        raise element.error(unknown("rotation_format", form, ("euler_rpy", "quat_xyzw")))
+    if form == "quat_xyzw":
         x = element.values(7, "0 0 0 0 0 0 1")
         length = np.linalg.norm(x[3:])
         if length < 1e-6:
             raise element.error("the quaternion is zero")
         return placed(x[:3], quaternion_matrix(np.array([x[6], *x[3:6]]) / length))
     x = element.values(6, "0 0 0 0 0 0")
-    angles = np.deg2rad(x[3:]) if element.text("degrees", "false") in ("true", "1") else x[3:]
+    degrees = element.truth(element.text("degrees", "false"))
+    angles = np.deg2rad(x[3:]) if degrees else x[3:]
     return placed(x[:3], rpy_matrix(*angles))
 
 

@@ -53,7 +53,7 @@ class Includes:
         self, include: Element, folder, version, open_files: tuple, depth: int
     ) -> list[Element]:
         uri = include.required("uri").content.strip()
-        if include.text("merge", "false") in ("true", "1"):
+        if include.truth(include.text("merge", "false")):
             raise include.error(
                 f"<include merge=\"true\"> of '{uri}' is not supported: include it as a model of "
                 "its own and join the two by a fixed joint"

@@ -92,7 +92,7 @@ def _axis(joint: Element, tag: str, spec: JointSpec, frames: Frames, version) ->
     value = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.values(3, "0 0 1")
     frame = spec.name
     flag = axis.child("use_parent_model_frame")
-    if (flag is not None and flag.content.strip() in ("true", "1")) or version <= (1, 4):
+    if (flag is not None and flag.truth(flag.content)) or version <= (1, 4):
         frame = spec.scope + MODEL
     elif xyz is not None and xyz.text("expressed_in", ""):
         frame = frames.known(spec.scope, xyz.text("expressed_in"), xyz)

@@ -19,7 +19,12 @@ MINIMUM = 1e-15  # MuJoCo's smallest mass and moment of a moving body
 ARM = 0.1  # m between the two points of a revolute loop
 
 
-def mjcf_text(model: Model) -> tuple[str, list[str]]:
+def mjcf_text(model: Model) -> str:
+    """The model as MJCF."""
+    return mjcf_with_losses(model)[0]
+
+
+def mjcf_with_losses(model: Model) -> tuple[str, list[str]]:
     """The model as MJCF, and what it loses without a change of the dynamics."""
     writer = _Writer(model)
     return writer.text(), writer.lost()

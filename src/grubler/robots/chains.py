@@ -54,6 +54,9 @@ PBT_CONTACTS = (
 )
 
 
+LONGEST = 10_000  # links of a chain; building it takes minutes
+
+
 class Source(Protocol):
     """Where the numbers of a chain come from."""
 
@@ -167,9 +170,12 @@ def robot_b(n: int = 12, seed: int = 0) -> Model:
 
 
 def _checked(name: str, n: int, step: int) -> str:
-    if not isinstance(n, int) or n < step or n % step:
+    if not isinstance(n, int) or n < step or n % step or n > LONGEST:
         kind = "even number" if step == 2 else "number"
-        raise InputError(f"{name} takes a positive {kind} of links, not n={n!r}")
+        given = repr(n) if not isinstance(n, int) or n <= LONGEST else "a larger number"
+        raise InputError(
+            f"{name} takes a positive {kind} of links, at most {LONGEST}, not n={given}"
+        )
     return f"{name}{n}"
 
 

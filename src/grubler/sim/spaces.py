@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..algorithms.assemble import newton_step
 from ..algorithms.c_aba import c_aba
 from ..algorithms.reduction import reduced
 from ..algorithms.spanning import spanning_map
@@ -24,6 +23,7 @@ from ..coordinates import with_embeddings
 from ..embedding import ImplicitJoint
 from ..linalg import RowSpace, joined
 from ..model import Model
+from ..newton import newton_step
 from ..spatial import cross, cross_motion
 from .conditioning import CHANGE, SMALL, SMALLEST, STEEPEST, slope, typical_sizes
 from .step import both
