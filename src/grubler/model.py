@@ -11,7 +11,7 @@ import numpy as np
 from . import assembly
 from .arguments import public
 from .clusters import Cluster
-from .errors import InputError, ModelError, unknown
+from .errors import ClosureError, InputError, ModelError, unknown
 from .geometry import Shape
 from .linalg import joined
 from .loops import Loop
