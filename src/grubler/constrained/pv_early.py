@@ -83,7 +83,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         return otherwise(np.logical_and(bounded, close(change, better)), both, carried)
 
     def carried():
-        return np.concatenate(carried_to_base(ready, tau, redundant="seldom"))
+        return np.concatenate(carried_to_base(ready, tau, redundant="always"))
 
     if way == "refine":
         both = refined()
