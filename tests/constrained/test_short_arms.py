@@ -91,19 +91,13 @@ def test_all_joints_at_once(name):
         q, v, tau = state(model, seed)
         rng = np.random.default_rng(seed)
         desired, push = rng.standard_normal(m), rng.standard_normal(6)
-<<<<<<< HEAD
         ready = pv_early.prepared(model, q, v, checked, {last.index: push}, Wanted(desired))
-        a, multipliers, masses, _ = pv_early.resolved_early(model, ready, tau, checked, None)
-        by_joint = pv_early.resolved_early(model, ready, tau, checked, 0)[2]
-=======
-        ready = pv_early.prepared(model, q, v, checked, {last.index: push}, desired)
         early = pv_early.resolved_early(model, ready, tau, checked, None)
         a, multipliers = pv_early.together(early, ready, checked)
         masses = [mass for _, mass in early.masses]
         by_joint = [
             mass for _, mass in pv_early.resolved_early(model, ready, tau, checked, 0).masses
         ]
->>>>>>> pv
         expected = constrained_forward_dynamics(
             model, q, v, tau, constraints, {last.name: push}, method="kkt", desired=desired
         )
