@@ -158,4 +158,4 @@ def test_a_loop_on_complex_positions_is_not_the_one_on_floats():
         K, _ = loop.linearize(positions, None)
         for i in K:
             step = {j: x + 1j * h * (i == j) for j, x in positions.items()}
-            assert np.allclose(loop.residual(step).imag / h, K[i][:, 0], rtol=0, atol=1e-13)
+            assert np.allclose(loop.equations(step).imag / h, K[i][:, 0], rtol=0, atol=1e-13)

@@ -304,7 +304,7 @@ class ModelBuilder:
         notes += [] if grouping.cheapest else [_NOT_PROVEN]
         notes += [e.doubt for e in embeddings if getattr(e, "doubt", "")]
         known = {loop.name: loop for embedding in embeddings for loop in embedding.loops}
-        loops = tuple(known[loop.name] for loop in loops)
+        loops = tuple(known.get(loop.name, loop) for loop in loops)
         return Model(
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),

@@ -53,15 +53,29 @@ def group_bodies(
     cluster. Merging never makes a grouping cheaper, so the first tree that a best-first search
     meets is the cheapest.
     """
-    group = list(range(len(bodies)))
-    for members in (*wanted, *(loop.bodies for loop in loops)):
-        group = _merged(group, members)
+    group = _joined(len(bodies), [*wanted, *(loop.bodies for loop in loops)])
     _check_wanted(bodies, loops, wanted, group)
     closed = {group[members[0]] for members in wanted}
     found, cheapest = _search(bodies, tuple(group), closed)
     if found is None:
         raise ModelError(_no_tree(bodies, group, closed))
     return Grouping(_ordered(bodies, found), cheapest)
+
+
+def _joined(n: int, sets: Iterable[Iterable[int]]) -> list[int]:
+    """The label of each of n bodies, where all bodies of a set share one: the first of them."""
+    label = list(range(n))
+
+    def first(i: int) -> int:
+        while label[i] != i:
+            label[i] = i = label[label[i]]
+        return i
+
+    for members in sets:
+        firsts = {first(i) for i in members}
+        for i in firsts:
+            label[i] = min(firsts)
+    return [first(i) for i in range(n)]
 
 
 def _search(bodies: Sequence[Body], start: tuple, closed: set) -> tuple[tuple | None, bool]:

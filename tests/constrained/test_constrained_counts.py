@@ -15,12 +15,15 @@ def count(model, constraints, **options):
 
 def test_pv_early_is_linear_in_the_length_of_a_chain():
     sizes = (10, 40, 100)
-    counts = [count(chain(n), [f"link{n - 1}"]) for n in sizes]
+    ends = [(chain(n), [f"link{n - 1}"]) for n in sizes]
+    counts = [count(*end, regular=True) for end in ends]
     slopes = [
         (b - a) / (m - n)
         for (n, m), (a, b) in zip([sizes[:2], sizes[1:]], [counts[:2], counts[1:]])
     ]
     assert abs(slopes[1] / slopes[0] - 1) < 0.02
+    for end, regular in zip(ends, counts, strict=True):  # long chains are always refined
+        assert count(*end) < 2.0 * regular
 
 
 def test_pv_early_is_linear_in_the_number_of_constraints():

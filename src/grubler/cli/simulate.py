@@ -66,7 +66,7 @@ def run(arguments) -> int:
         sim = gb.Simulator(
             model, arguments.dt, arguments.integrator, batch=arguments.batch, passive=passive
         )
-        sim.run(q, v, steps=1)
+        sim.step(q, v, np.zeros(v.shape))
     steps = max(1, round(arguments.seconds / arguments.dt))
     begun = time.perf_counter()
     try:
