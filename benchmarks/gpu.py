@@ -17,7 +17,8 @@ import numpy as np
 from tests.compiler.operations import NORMAL, all_operations, expected, samples
 
 import grubler as gb
-from grubler.compiler import iterate, scalar
+from grubler.compiler import iterate
+from grubler.compiler.ir.ops import OPS
 from grubler.compiler.passes import simplify
 from grubler.compiler.ptx_function import CudaFunction, compile_cuda
 from grubler.compiler.trace import trace
@@ -182,7 +183,7 @@ def operations(folder: Path) -> None:
         name = f"operations_{dtype}"
         gb.export(CudaFunction(program, name, "sm_90"), folder / "bundle", target="cuda", name=name)
         table = {}
-        for op in sorted(scalar.FUNCTIONS):
+        for op in sorted(OPS):
             x = samples(op, dtype, NORMAL)
             table[f"{op}_x"] = np.pad(x, ((0, 0), (0, 3 - x.shape[1])))
             table[f"{op}_result"], table[f"{op}_bound"] = expected(op, x)

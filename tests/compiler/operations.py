@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grubler.compiler import scalar
+from grubler.compiler.ir.ops import OPS
 from grubler.compiler.passes import optimize
 from grubler.compiler.tape import Array, Tape, operands, with_operands
 
@@ -10,17 +10,11 @@ INF, NAN = np.inf, np.nan
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, INF, -INF, NAN, 5e-324, -2e-310, 1e300, -1e300]
 # A divisor below the smallest ordinary number counts as zero on a GPU.
 NORMAL = [x for x in SPECIAL if not 0 < abs(x) < np.finfo(float).tiny]
-ARITY = {"select": 3, "fma": 3, "fms": 3, "fnma": 3, "fnms": 3}
-UNARY = {
-    "neg", "sq", "twice", "inv", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "exp", "log",
-    "expm1", "log1p", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "fabs", "sign",
-    "floor", "ceil", "not",
-}  # fmt: skip
 LOOSE = {"tan", "erf", "pow", "fma", "fms", "fnma", "fnms"}
 
 
 def arity(op):
-    return ARITY.get(op, 1 if op in UNARY else 2)
+    return OPS[op].arity
 
 
 def tape_of(op):
@@ -29,7 +23,7 @@ def tape_of(op):
     inputs = tuple(Array(f"x{i}", (1,)) for i in range(n))
     instructions = [*[("input", i, 0) for i in range(n)], (op, *range(n))]
     tape = Tape(inputs, (Array("out", (1,)),), instructions, ((n,),))
-    return tape if op.startswith(("fm", "fnm")) and n == 3 else optimize(tape)
+    return tape if OPS[op].kind == "fused" else optimize(tape)
 
 
 def samples(op, dtype, special=SPECIAL):
@@ -50,11 +44,11 @@ def expected(op, x):
     nothing where they are not finite, and anything where the bound is infinite."""
     with np.errstate(all="ignore"):
         wide = x.astype(float)
-        result = np.asarray(scalar.FUNCTIONS[op](*wide.T)).astype(x.dtype)
+        result = np.asarray(OPS[op].evaluate(*wide.T)).astype(x.dtype)
         finite = np.isfinite(result)
         scale = np.abs(result.astype(float))
         otherwise = 0.0
-        if op in ARITY and op != "select":
+        if OPS[op].kind == "fused":
             # Fused: a product may overflow in NumPy alone, and cancellation is rounded once.
             scale = np.abs(wide[:, 0] * wide[:, 1]) + np.abs(wide[:, 2])
             otherwise = INF
@@ -75,7 +69,7 @@ def check(op, x, got):
 
 def all_operations():
     """A tape of all operations: three inputs, an output for each, in the order of their names."""
-    names = sorted(scalar.FUNCTIONS)
+    names = sorted(OPS)
     instructions: list[tuple] = [("input", i, 0) for i in range(3)]
     results = []
     for op in names:

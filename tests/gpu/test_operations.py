@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from compiler.operations import NORMAL, all_operations, check, samples, tape_of
-from grubler.compiler import cpu, scalar
-from grubler.compiler.elementary import LIBRARY
+from grubler.compiler import cpu
 from grubler.compiler.emitter import Emitter
+from grubler.compiler.ir.ops import OPS
 from grubler.compiler.lower import _Line
 from grubler.compiler.ptx import Plan
 from grubler.compiler.ptx_emitter import PtxEmitter
@@ -83,7 +83,7 @@ def imitated(op: str, dtype: str, direction: int = 1):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", sorted(scalar.FUNCTIONS))
+@pytest.mark.parametrize("op", sorted(OPS))
 def test_arithmetic_within_the_cpus_bounds(op, dtype):
     x = samples(op, dtype, NORMAL)
     for direction in (-1, 0, 1):
@@ -137,7 +137,7 @@ def hard_arguments(op: str, dtype: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", sorted(LIBRARY))
+@pytest.mark.parametrize("op", sorted(op for op in OPS if OPS[op].library))
 def test_against_exact_values(op, dtype):
     x = hard_arguments(op, dtype)
     info = np.finfo(dtype)

@@ -1,7 +1,7 @@
 """The compiler: a plain NumPy function in, machine code for SIMD lanes out.
 
 trace      the function run once on symbols            trace.py
-tape       its instructions in SSA form, with loops    tape.py, scalar.py
+tape       its instructions in SSA form, with loops    tape.py, ir/ops.py
 passes     fewer operations, short-lived values        passes.py, sums.py, schedule.py, cost.py
 limbs      equal limbs of one state in vectors         limbs.py, signs.py, vectors.py
 lower      LLVM IR, one emitter for every target       lower.py, emitter.py, elementary.py, batch.py

@@ -7,32 +7,10 @@ from __future__ import annotations
 
 import re
 
-from .tape import CONDITIONS, Array, Branch, Bundle, Loop, Tape, holds, members, read_by
+from .ir.ops import OPS
+from .tape import Array, Branch, Bundle, Loop, Tape, holds, members, read_by
 
 _TYPE = {"float64": "double", "float32": "float"}
-_INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "lt": "<",
-    "le": "<=",
-    "eq": "==",
-    "ne": "!=",
-}
-_FUSED = {
-    "fma": "{0}*{1} + {2}",
-    "fms": "{0}*{1} - {2}",
-    "fnma": "{2} - {0}*{1}",
-    "fnms": "-({0}*{1}) - {2}",
-}
-_BUNDLED = {"add", "sub", "mul", "div", "neg", *_FUSED}  # operators of vectors; of others each lane
-_MATH = (
-    "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "expm1", "log1p",
-    "pow", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "hypot", "fmod", "fabs",
-    "floor", "ceil", "copysign",
-)  # fmt: skip
-
 _HELPERS = """
 /* NaN passes through, unlike C's fmin and fmax. */
 static inline TYPE grubler_min(TYPE a, TYPE b) {{ return a != a || a < b ? a : b; }}
@@ -67,7 +45,7 @@ class _Printer:
         rows = {
             min(members(bundle)): bundle
             for bundle in tape.bundles
-            if tape.instructions[members(bundle)[0]][0] in _BUNDLED
+            if OPS[tape.instructions[members(bundle)[0]][0]].c_on_vectors
         }
         vectors = {}  # of a value: its bundle, and the name of that
         for k, instruction in enumerate(tape.instructions):
@@ -111,27 +89,12 @@ class _Printer:
         return kind, self.expression(instructions[members(bundle)[0]][0], found)
 
     def expression(self, op: str, names: list[str]) -> str:
-        if op in _INFIX:
-            text = f"{names[0]} {_INFIX[op]} {names[1]}"
-        elif op in _FUSED:
-            text = _FUSED[op].format(*names)
-        elif op == "neg":
-            text = f"-{names[0]}"
-        elif op == "not":
-            text = f"{names[0]} == 0"
-        elif op in ("and", "or"):
-            text = f"{names[0]} != 0 {'&&' if op == 'and' else '||'} {names[1]} != 0"
-        elif op == "select":
-            text = f"{names[0]} != 0 ? {names[1]} : {names[2]}"
-        elif op == "if_else_zero":
-            text = f"{names[0]} != 0 ? {names[1]} : 0"
-        elif op in ("fmin", "fmax", "sign"):
-            text = f"grubler_{op.removeprefix('f')}({', '.join(names)})"
-        elif op in _MATH:
-            text = f"{op}{self.suffix}({', '.join(names)})"
-        else:
+        row = OPS[op]
+        if not row.c:
             raise AssertionError(f"operation '{op}' reached the C printer: simplify the tape first")
-        return f"({self.type})({text})" if op in CONDITIONS else text
+        call = f"{row.c}{self.suffix}({', '.join(names)})"
+        text = row.c.format(*names) if "{" in row.c else call
+        return f"({self.type})({text})" if row.condition else text
 
     def branch(self, branch: Branch, start, read, name: str, indent: str) -> list[str]:
         """An array of the values, overwritten where the condition fails."""
@@ -203,6 +166,7 @@ def c_name(name: str) -> str:
     """A valid C identifier for an array's name, apart from the s1, s2, ... of the values."""
     cleaned = re.sub(r"[^A-Za-z0-9_]", "_", name)
     taken = re.match(r"$|[0-9]|s[0-9]|grubler_", cleaned) or cleaned in _KEYWORDS
+    taken = taken or any(op.c == cleaned for op in OPS.values())
     return f"a_{cleaned}" if taken else cleaned
 
 
@@ -210,7 +174,7 @@ _KEYWORDS = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
     "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
     "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-    "unsigned", "void", "volatile", "while", "NAN", "INFINITY", *_MATH,
+    "unsigned", "void", "volatile", "while", "NAN", "INFINITY",
 }  # fmt: skip
 
 

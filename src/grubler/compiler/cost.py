@@ -4,6 +4,7 @@ through them, on which each waits for the one before (`schedule.latency`).
 
 from __future__ import annotations
 
+from .ir.ops import LEAVES
 from .schedule import latency
 from .tape import Tape, members, operands
 
@@ -49,7 +50,7 @@ def _longest(tape: Tape) -> int:
 
 def _work(tape: Tape) -> int:
     """Instructions, with those that store results; branches stand aside."""
-    computed = sum(instruction[0] not in ("const", "input") for instruction in tape.instructions)
+    computed = sum(instruction[0] not in LEAVES for instruction in tape.instructions)
     computed -= sum(len(members(bundle)) - 1 for bundle in tape.bundles)
     inside = sum(_work(loop.step) for loop in tape.loops)
     return computed + inside + sum(array.size for array in tape.outputs)

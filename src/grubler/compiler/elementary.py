@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .ir.ops import OPS
+
 LIMIT = {"float64": 2.0**48, "float32": 2.0**19}
 
 # Added to a number, rounds it to an integer, which the sum's last bits then are.
@@ -190,19 +192,11 @@ def _other_side(e, x: str) -> str:
     return e.root(e.binary("fmul", e.binary("fsub", one, x), e.binary("fadd", one, x)))
 
 
-# Functions computed lane by lane in double precision by the C library.
-LIBRARY = {
-    "exp": 1, "log": 1, "expm1": 1, "log1p": 1,
-    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "erf": 1,
-    "pow": 2, "fmod": 2, "hypot": 2,
-}  # fmt: skip
-
-
 def library_wrapper(name: str, dtype: str, lanes: int) -> str:
     """An internal function that applies a C function to each lane."""
     scalar = {"float64": "double", "float32": "float"}[dtype]
     vector = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
-    operands = "xy"[: LIBRARY[name]]
+    operands = "xyz"[: OPS[name].arity]
     lines = [
         f"define internal {vector} @lanes_{name}"
         f"({', '.join(f'{vector} %{o}' for o in operands)}) noinline nounwind {{"
@@ -232,5 +226,5 @@ def library_wrapper(name: str, dtype: str, lanes: int) -> str:
             )
             result = f"%v{lane}"
     lines += [f"  ret {vector} {result}", "}"]
-    signature = ", ".join(["double"] * LIBRARY[name])
+    signature = ", ".join(["double"] * OPS[name].arity)
     return "\n".join([f"declare double @{name}({signature}) nounwind", *lines])

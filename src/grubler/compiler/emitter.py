@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 
+from . import elementary
 from .elementary import literal
+from .ir.ops import Op
 
 # Code generation is superlinear in the length of a basic block: cut the line. LLVM also orders
 # instructions anew within a block: an order that it should keep, by and large, is cut shorter. One
@@ -130,6 +132,22 @@ class Emitter:
     def root(self, x: str) -> str:
         """The square root, likewise."""
         return self.call("sqrt", x)
+
+    def sine_cosine(self, x: str, sine: bool = True, cosine: bool = True) -> tuple[str, str]:
+        """sin x and cos x; "" for one that is not wanted."""
+        return elementary.sine_cosine(self, x, sine, cosine)
+
+    def expanded(self, name: str, *arguments: str) -> str:
+        """A function of `elementary.py`."""
+        return getattr(elementary, name)(self, *arguments)
+
+    def operation(self, op: Op, operands: list[str]) -> str:
+        """The result of an operation; the first `op.masks` operands are masks."""
+        if op.llvm is not None:
+            return op.llvm(self, *operands)
+        if op.library:
+            return self.call_library(op.name, *operands)
+        raise AssertionError(f"operation '{op.name}' reached the emitter: simplify the tape first")
 
     def call_library(self, name: str, *arguments: str) -> str:
         self.library.add(name)

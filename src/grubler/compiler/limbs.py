@@ -22,19 +22,10 @@ import itertools
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+from .ir.ops import OPS, with_signs
 from .schedule import in_order, with_short_lives
-from .signs import EXCHANGEABLE, KIND, exchanged, shapes, with_equal_signs
-from .tape import (
-    CHOICES,
-    CONDITIONS,
-    Bundle,
-    Instruction,
-    Tape,
-    heights,
-    members,
-    operands,
-    read_by,
-)  # fmt: skip
+from .signs import exchanged, shapes, with_equal_signs
+from .tape import Bundle, Instruction, Tape, heights, members, operands, read_by
 
 LIMBS = 8  # at most
 # Of all instructions: vectors are not put together and taken apart for less,
@@ -42,13 +33,6 @@ WORTH = 1 / 8
 # nor widened to as many limbs as there are formulas of, if those formulas are fewer. (Of C-RNEA of
 # Tello 4 % are there four times, two in each leg; with them in the lanes of the rest it is slower.)
 OFTEN = 1 / 20
-
-BUNDLED = {
-    "add", "sub", "from", "mul", "div", "neg", "fma", "fms", "fnma", "fnms", "sqrt", "fabs", "fmin",
-    "fmax", "copysign", "sign", "floor", "ceil", "sin", "cos", "atan", "atan2", "asin", "acos",
-    *CONDITIONS, *CHOICES,
-}  # fmt: skip
-_OTHERWISE = {"sub": "from", "from": "sub"}  # exchanged, a - b is ("from", b, a)
 
 
 def side_by_side(tape: Tape, width: int) -> Tape:
@@ -92,7 +76,7 @@ class _Bundles:
         """
         alike = defaultdict(list)
         for k, instruction in enumerate(self.instructions):
-            if instruction[0] in BUNDLED:
+            if _on_vectors(instruction):
                 alike[self.shape[k]].append(k)
         seeds = [tuple(values) for values in alike.values() if 2 <= len(values) <= LIMBS]
         limbs = Counter(map(len, seeds))
@@ -119,13 +103,14 @@ class _Bundles:
             if group in seen or len(set(group)) < len(group):
                 continue
             seen.add(group)
-            op = self.instructions[group[0]][0]
-            if op == "input" or op in BUNDLED:
+            instruction = self.instructions[group[0]]
+            op, computed = instruction[0], _on_vectors(instruction)
+            if op == "input" or computed:
                 groups.append(group)
             if op == "input":
                 elements = [self.instructions[v][1:] for v in group]
                 first = [min(a or b, b) for a, b in zip(first, elements)]
-            elif op in BUNDLED:
+            elif computed:
                 reads = [list(operands(self.instructions[v])) for v in group]
                 reads = [exchanged(op, values, self.shape.__getitem__) for values in reads]
                 stack += [g for g in zip(*reads) if len({self.shape[v] for v in g}) == 1]
@@ -139,21 +124,24 @@ class _Bundles:
                 self.place.setdefault(v, (len(self.made), lane, len(bundle)))
         self.made.append(bundle)
         first, *rest = members(bundle)
-        if KIND.get(op := self.instructions[first][0], op) in EXCHANGEABLE:
+        op = OPS.get(self.instructions[first][0])
+        if op and (op.commutative or op.kind == "sum"):
             for v in rest:
                 self._arrange(v, like=first)
 
     def is_computed(self, bundle: Bundle) -> bool:
         """Whether a bundle is computed, and of more than one value."""
         values = members(bundle)
-        return len(values) > 1 and self.instructions[values[0]][0] in BUNDLED
+        return len(values) > 1 and _on_vectors(self.instructions[values[0]])
 
     def _arrange(self, v: int, like: int) -> None:
         op, a, b, *rest = self.instructions[v]
         c, d = self.instructions[like][1:3]
         straight = self._likeness(a, c) + self._likeness(b, d)
         if self._likeness(a, d) + self._likeness(b, c) > straight:
-            self.instructions[v] = (_OTHERWISE.get(op, op), b, a, *rest)
+            if OPS[op].kind == "sum":  # a - b, exchanged, is ("from", b, a)
+                op = with_signs("sum", OPS[op].signs[::-1])
+            self.instructions[v] = (op, b, a, *rest)
 
     def _likeness(self, a: int, b: int) -> int:
         """How well two values go together in a vector."""
@@ -166,7 +154,7 @@ class _Bundles:
         """Bundles of instructions that do the same to values of the same bundles."""
         levels = defaultdict(list)
         for k, height in enumerate(self.height):
-            if self.instructions[k][0] in BUNDLED:
+            if _on_vectors(self.instructions[k]):
                 levels[height].append(k)
         for level in sorted(levels):
             ways = ((True, True), (False, True), (True, False), (False, False))
@@ -186,7 +174,7 @@ class _Bundles:
                 continue
             ((lane, of),) = lanes
             sizes = [abs(self.instructions[a][1]) for a in reads if self._constant(a)]
-            op = op if signed else KIND.get(op, op)
+            op = op if signed else OPS[op].kind
             parts = exchanged(op, [self._part(a, exact) for a in reads], lambda part: part)
             alike[op, of, *parts][lane].append((sizes, k))
         for (_, of, *_), limbs in alike.items():
@@ -214,6 +202,12 @@ class _Bundles:
                 alike = len({self.shape[v] for v in values}) == 1
                 if alike and self.is_computed(group) and self.place.keys().isdisjoint(values):
                     self.make(group)
+
+
+def _on_vectors(instruction: Instruction) -> bool:
+    """Whether an instruction may be computed in vectors."""
+    op = OPS.get(instruction[0])
+    return op is not None and op.on_vectors
 
 
 def _in_rows(tape: Tape) -> list[int]:

@@ -15,28 +15,17 @@ from __future__ import annotations
 from . import elementary
 from .control import emit_branch, emit_loop, fork
 from .emitter import BLOCK, KEPT, Emitter
+from .ir.ops import LEAVES, NODES, OPS, PAIR
 from .schedule import asked_first
-from .tape import CHOICES, CONDITIONS, Tape, last_branch, members
-from .vectors import Vectors
+from .tape import Tape, last_branch, members
+from .vectors import Vectors, read_operands
 
 # An angle this many operations from the arguments, such as a rotor's, is as good as an argument.
 EARLY = 6
 
 # Values that no instruction of their own computes where they stand: read from memory when needed,
 # or given by control flow.
-_ELSEWHERE = ("const", "input", "sin", "cos", "loop", "branch", "result")
-_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-_FUSED = ("fma", "fms", "fnma", "fnms")
-_INTRINSIC = {
-    "sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil",
-    "fmin": "minimum", "fmax": "maximum", "copysign": "copysign",
-}  # fmt: skip
-_OWN = {
-    "atan2": elementary.arctangent2,
-    "asin": elementary.arcsine,
-    "acos": elementary.arccosine,
-}
-_COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+_ELSEWHERE = (*LEAVES, *NODES, *PAIR)
 
 
 class _Line:
@@ -114,7 +103,7 @@ class _Line:
                 self.names[k] = self.e.select(self.masks[k], one, zero)
         return self.names[k]
 
-    def _mask(self, k: int) -> str:
+    def mask(self, k: int) -> str:
         mask = self.masks.get(k)
         if mask is None:
             mask = self.vectors.bit(k) or self.e.compare("une", self.value(k), self.e.number(0.0))
@@ -142,16 +131,14 @@ class _Line:
             return self._branch(*instruction[1:])
         if op == "result":
             return self.names[instruction[1]][instruction[2]]
-        if op in CHOICES:
-            values = [self.value(a) for a in instruction[2:]]
-            return self.choice(e, self._mask(instruction[1]), values)
-        if op in CONDITIONS:
-            read = self.value if op in _COMPARE else self._mask
-            self.masks[len(self.names)] = self.condition(e, op, [read(a) for a in instruction[1:]])
-            return None
-        if op in ("sin", "cos", "tan"):
+        if op in PAIR:
             return self._trigonometric(op, instruction[1])
-        return self.arithmetic(self.e, op, [self.value(a) for a in instruction[1:]])
+        row = OPS[op]
+        result = e.operation(row, read_operands(row, instruction[1:], self.mask, self.value))
+        if not row.condition:
+            return result
+        self.masks[len(self.names)] = result
+        return None
 
     def _usual(self, number: int, ok: int, *rest: int) -> tuple[int, ...]:
         """What a branch gives where its condition holds."""
@@ -167,7 +154,7 @@ class _Line:
             line.find_angles(self.angles)
             return line.emit()[0]
 
-        return emit_branch(values, self.e, self._mask(ok), self.active, emit)
+        return emit_branch(values, self.e, self.mask(ok), self.active, emit)
 
     def _leave(self, number: int, ok: int, *rest: int) -> None:
         """Return with what the last branch gives where its condition fails; else go on.
@@ -182,7 +169,7 @@ class _Line:
                 self.write(e, value, *place)
 
         read, alone = self._reader(number, rest)
-        usual = fork(e, self._mask(ok))
+        usual = fork(e, self.mask(ok))
         other = e.aside() if alone else e
         line = _Line(other, self.tape.branches[number].step, read, write)
         line.find_angles(self.angles)
@@ -218,7 +205,7 @@ class _Line:
         """Memory for what branches read of this line: in registers it would be in the way."""
         for _, branch, _, *rest in (i for i in self.tape.instructions if i[0] == "branch"):
             for k in rest[self.tape.branches[branch].size :]:
-                if k not in self.kept and self.tape.instructions[k][0] not in ("const", "input"):
+                if k not in self.kept and self.tape.instructions[k][0] not in LEAVES:
                     self.kept[k] = self.e.memory()
 
     def find_angles(self, known: dict) -> None:
@@ -231,14 +218,14 @@ class _Line:
     def formula(self, k: int) -> tuple:
         """A value of few steps in terms of the arguments."""
         op, *rest = self.tape.instructions[k]
-        return (op, *(rest if op in ("input", "const") else map(self.formula, rest)))
+        return (op, *(rest if op in LEAVES else map(self.formula, rest)))
 
     def steps_to(self, k: int) -> int:
         """How many operations lead from the arguments to a value; beyond EARLY it is not known."""
         op, *rest = self.tape.instructions[k]
-        if op in ("input", "const"):
+        if op in LEAVES:
             return 0
-        if op not in _BINARY and op not in _FUSED:
+        if op in NODES or not OPS[op].arithmetic:
             return EARLY + 1
         steps = 1
         for a in rest:
@@ -252,55 +239,15 @@ class _Line:
             return self.read(self.e, *rest)
         if op == "const":
             return self.e.number(rest[0])
-        return self.arithmetic(self.e, op, [self.early(a) for a in rest])
+        return self.e.operation(OPS[op], [self.early(a) for a in rest])
 
     def _trigonometric(self, op: str, k: int) -> str:
-        tangent = op == "tan"
-        if k in self.waiting and not tangent:
+        if k in self.waiting:
             memory, place = self.waiting[k]
             return self.e.load(memory[op == "cos"], place)
-        if k not in self.pairs or tangent:
-            want = (tangent or k in self.sines, tangent or k in self.cosines)
-            self.pairs[k] = elementary.sine_cosine(self.e, self.value(k), *want)
-        sine, cosine = self.pairs[k]
-        if tangent:
-            return self.e.binary("fdiv", sine, cosine)
-        return sine if op == "sin" else cosine
-
-    def condition(self, e: Emitter, op: str, values: list[str]) -> str:
-        """The mask of a comparison of values, or of conditions."""
-        if op in _COMPARE:
-            return e.compare(_COMPARE[op], *values)
-        return e.logical("xor", *values, e.true()) if op == "not" else e.logical(op, *values)
-
-    def choice(self, e: Emitter, mask: str, values: list[str]) -> str:
-        """The first of values where a condition holds, else the second or zero."""
-        return e.select(mask, *[*values, e.number(0.0)][:2])
-
-    def arithmetic(self, e: Emitter, op: str, values: list[str]) -> str:
-        if op in _BINARY:
-            return e.binary(_BINARY[op], *values)
-        if op == "neg":
-            return e.unary("fneg", *values)
-        if op in _FUSED:
-            a, b, c = values
-            if op in ("fnma", "fnms"):
-                a = e.unary("fneg", a)
-            if op in ("fms", "fnms"):
-                c = e.unary("fneg", c)
-            return e.call("fma", a, b, c)
-        if op in _INTRINSIC:
-            return e.call(_INTRINSIC[op], *values)
-        if op == "sign":
-            one = e.call("copysign", e.number(1.0), values[0])
-            return e.select(e.compare("one", values[0], e.number(0.0)), one, values[0])
-        if op == "atan":
-            return elementary.arctangent2(e, values[0], e.number(1.0))
-        if op in _OWN:
-            return _OWN[op](e, *values)
-        if op in elementary.LIBRARY:
-            return e.call_library(op, *values)
-        raise AssertionError(f"operation '{op}' reached the emitter: simplify the tape first")
+        if k not in self.pairs:
+            self.pairs[k] = self.e.sine_cosine(self.value(k), k in self.sines, k in self.cosines)
+        return self.pairs[k][op == "cos"]
 
 
 def _angles_together(e: Emitter, line: _Line, width: int) -> None:
@@ -317,7 +264,7 @@ def _angles_together(e: Emitter, line: _Line, width: int) -> None:
     for first in range(0, len(angles), width):
         group = angles[first : first + width]
         values = [line.early(k) for k in group] + [e.number(0.0)] * (width - len(group))
-        pair = elementary.sine_cosine(vector, vector.together(values), True, True)
+        pair = vector.sine_cosine(vector.together(values))
         for values, start in zip(pair, memory):
             vector.store_to(values, start, first)
         for i, k in enumerate(group):
@@ -328,7 +275,7 @@ def _angles(line: _Line) -> list[int]:
     """The values that a line takes sine or cosine of, those of bundles in a row."""
     instructions = line.tape.instructions
     rows = [members(bundle) for bundle in sorted(line.tape.bundles, key=len, reverse=True)]
-    bundles = [row for row in rows if instructions[row[0]][0] in ("sin", "cos")]
+    bundles = [row for row in rows if instructions[row[0]][0] in PAIR]
     together = [instructions[k][1] for bundle in bundles for k in bundle]
     return list(dict.fromkeys(together + sorted(line.sines | line.cosines)))
 

@@ -24,8 +24,8 @@ from dataclasses import replace
 import numpy as np
 
 from .cost import fits, waits
+from .ir.ops import OPS, Op, with_signs
 from .log import stage
-from .scalar import COMMUTATIVE, FUNCTIONS
 from .schedule import schedule
 from .signs import shapes
 from .sums import chained
@@ -142,8 +142,9 @@ class _Builder:
         key = instruction
         if instruction[0] == "const":
             key = ("const", float(instruction[1]).hex())  # keeps -0.0 apart from 0.0
-        elif instruction[0] in COMMUTATIVE and instruction[1] > instruction[2]:
-            key = instruction = (instruction[0], instruction[2], instruction[1])
+        elif (op := OPS.get(instruction[0])) and op.commutative:
+            first, second, *rest = instruction[1:]
+            key = instruction = (op.name, *sorted((first, second)), *rest)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = len(self.instructions)
@@ -164,18 +165,28 @@ class _Builder:
         return instruction[1] if instruction[0] == "neg" else None
 
     def add(self, instruction: Instruction) -> int:
-        op = instruction[0]
-        rule = _RULES.get(op)
-        if op not in FUNCTIONS:
+        op, *arguments = instruction
+        if op not in OPS:
             return self._put(instruction)
-        arguments = instruction[1:]
         numbers = [self._number(a) for a in arguments]
         if None not in numbers:
             with np.errstate(all="ignore"):
-                folded = FUNCTIONS[op](*[np.float64(n) for n in numbers])
+                folded = OPS[op].evaluate(*[np.float64(n) for n in numbers])
             return self.constant(folded)
+        rule = _RULES.get(op) or OPS[op].becomes
         replaced = rule(self, *arguments) if rule else None
+        if replaced is None:
+            replaced = self._without_signs(OPS[op], arguments)
         return self._put(instruction) if replaced is None else replaced
+
+    def _without_signs(self, op: Op, arguments: list[int]) -> int | None:
+        """An odd or even operation of an operand's negative by that of the operand, or None."""
+        for i, parity in enumerate(op.parity):
+            positive = self._negated(arguments[i])
+            if parity and positive is not None:
+                value = self.make(op.name, *arguments[:i], positive, *arguments[i + 1 :])
+                return self.make("neg", value) if parity == "odd" else value
+        return None
 
     def make(self, op: str, *arguments: int) -> int:
         return self.add((op, *arguments))
@@ -233,10 +244,8 @@ def _mul(b: _Builder, x: int, y: int):
             return other
         if number == -1.0:
             return b.make("neg", other)
-        if (positive := b._negated(this)) is not None:
-            if b._number(other) is not None:
-                return b.make("mul", positive, b.constant(-b._number(other)))
-            return b.make("neg", b.make("mul", positive, other))
+        if (positive := b._negated(this)) is not None and b._number(other) is not None:
+            return b.make("mul", positive, b.constant(-b._number(other)))
     return None
 
 
@@ -244,9 +253,6 @@ def _div(b: _Builder, x: int, y: int):
     number = b._number(y)
     if number is not None and number != 0.0 and math.isfinite(1.0 / number):
         return b.make("mul", x, b.constant(1.0 / number))
-    for this, rest in ((x, lambda p: ("div", p, y)), (y, lambda p: ("div", x, p))):
-        if (positive := b._negated(this)) is not None:
-            return b.make("neg", b.add(rest(positive)))
     return None
 
 
@@ -259,22 +265,6 @@ def _neg(b: _Builder, x: int):
             if (number := b._number(this)) is not None:
                 return b.make("mul", other, b.constant(-number))
     return None
-
-
-def _odd(op: str):
-    def rule(b: _Builder, x: int):
-        positive = b._negated(x)
-        return None if positive is None else b.make("neg", b.make(op, positive))
-
-    return rule
-
-
-def _even(op: str):
-    def rule(b: _Builder, x: int):
-        positive = b._negated(x)
-        return None if positive is None else b.make(op, positive)
-
-    return rule
 
 
 def _pow(b: _Builder, x: int, y: int):
@@ -310,15 +300,6 @@ _RULES = {
     "pow": _pow,
     "select": _select,
     "if_else_zero": _if_else_zero,
-    "sq": lambda b, x: b.make("mul", x, x),
-    "twice": lambda b, x: b.make("mul", x, b.constant(2.0)),
-    "inv": lambda b, x: b.make("div", b.constant(1.0), x),
-    "sin": _odd("sin"),
-    "tan": _odd("tan"),
-    "asin": _odd("asin"),
-    "atan": _odd("atan"),
-    "cos": _even("cos"),
-    "fabs": _even("fabs"),
 }
 
 
@@ -366,8 +347,7 @@ def _distinct(users: list[int]) -> bool:
 
 
 def _fused(addition: Instruction, product: int, multiplication: Instruction) -> Instruction:
-    op, x, y = addition
-    factors = multiplication[1:]
-    if op == "add":
-        return ("fma", *factors, y if x == product else x)
-    return ("fms", *factors, y) if x == product else ("fnma", *factors, x)
+    op, *terms = addition
+    at = terms.index(product)
+    signs = OPS[op].signs
+    return (with_signs("fused", (signs[at], signs[1 - at])), *multiplication[1:], terms[1 - at])

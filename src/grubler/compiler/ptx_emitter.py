@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from . import ptx_elementary
 from .emitter import BYTES, Emitter
+from .ir.ops import Op
 
 SHARED = "addrspace(3)"
 GLOBAL = "addrspace(1)"
@@ -93,6 +94,9 @@ class PtxEmitter(Emitter):
         if name == "sqrt" and self.single:
             return self.intrinsic("sqrt.approx.f", "float", f"float {arguments[0]}")
         return super().call(name, *arguments)
+
+    def operation(self, op: Op, operands: list[str]) -> str:
+        return super().operation(op, operands) if op.ptx is None else op.ptx(self, *operands)
 
     def call_library(self, name: str, *arguments: str) -> str:
         return ptx_elementary.emit(self, name, *arguments)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .emitter import BYTES
+from .ir.ops import LEAVES
 from .ptx import Plan
 from .tape import Tape, operands
 
@@ -33,10 +34,10 @@ def alive(tape: Tape) -> int:
             last[a] = k
     now = most = 0
     for k, instruction in enumerate(tape.instructions):
-        if k in last and instruction[0] not in ("const", "input"):
+        if k in last and instruction[0] not in LEAVES:
             now += 1
         for a in set(operands(instruction)):
-            if last[a] == k and tape.instructions[a][0] not in ("const", "input"):
+            if last[a] == k and tape.instructions[a][0] not in LEAVES:
                 now -= 1
         most = max(most, now)
     return most

@@ -8,10 +8,8 @@ import numpy as np
 
 from .. import symbolic
 from .errors import DialectError
-from .scalar import FUNCTIONS
+from .ir.ops import LEAVES, NODES, known_as
 from .tape import Array, Branch, Instruction, Loop, Tape, reordered
-
-_RENAMED = {"constpow": "pow"}
 
 
 class Node(NamedTuple):
@@ -105,13 +103,13 @@ class _Line:
             op, at = ins[0], None
             if op == "around":
                 at = outer._put(ins)
-            elif op in ("const", "input"):
+            elif op in LEAVES:
                 at = outer._place.get(_key(ins))
-            elif op not in ("loop", "branch", "result"):
+            elif op not in NODES:
                 values = [same[a] for a in ins[1:]]
                 at = None if None in values else outer._place.get((op, *values))
             same.append(at)
-            again = op in ("const", "input") or not (op == "around" or outer._seldom)
+            again = op in LEAVES or not (op == "around" or outer._seldom)
             there.append(None if again else at)
         return there
 
@@ -149,7 +147,7 @@ class _Line:
                 continue
             if op == "input" and operands[0] >= self._arguments:
                 instruction = ("around", operands[0] - self._arguments, operands[1])
-            elif op in ("const", "input"):
+            elif op in LEAVES:
                 instruction = (op, *operands)
             else:
                 instruction = (_known(name, op), *[registers[a] for a in operands])
@@ -163,10 +161,10 @@ def _key(instruction: Instruction) -> Instruction:
 
 
 def _known(name: str, op: str) -> str:
-    op = _RENAMED.get(op, op)
-    if op not in FUNCTIONS:
+    known = known_as(op)
+    if known is None:
         raise DialectError(
             f"'{name}' uses the operation '{op}', which has no machine code here: write it "
             "with arithmetic and elementary functions"
         )
-    return op
+    return known

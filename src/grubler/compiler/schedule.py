@@ -22,6 +22,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
+from .ir.ops import LEAVES, OPS
 from .tape import Tape, last_branch, members, operands, reordered, with_operands
 
 # Candidates looked at, the most recent ones: more than 64 changed nothing on any robot, and an
@@ -35,18 +36,13 @@ LITTLE = 0.2
 # Of a single state: how much longer the way to the results is that outweighs a value more alive.
 LIFE = 40  # cycles: 15 to 250 are as good
 
-_LEAVES = ("const", "input")  # read from memory where they are needed: they occupy no register
-
-# Cycles from operands to the result on recent processors; elsewhere they differ by one or two.
-_LATENCY = {
-    "const": 0, "input": 5, "neg": 1, "add": 3, "sub": 3, "div": 14, "sqrt": 18,
-    "sin": 60, "cos": 60,
-}  # fmt: skip
+# Cycles from an instruction that is no operation to its value.
+_LATENCY = {"const": 0, "input": 5, "loop": 4, "branch": 4, "result": 4}
 
 
 def latency(op: str) -> int:
-    """Cycles that an operation takes."""
-    return _LATENCY.get(op, 4)
+    """Cycles that an instruction takes."""
+    return OPS[op].latency if op in OPS else _LATENCY[op]
 
 
 def schedule(tape: Tape) -> Tape:
@@ -115,7 +111,7 @@ def _alive(tape: Tape) -> int:
     for k, instruction in enumerate(tape.instructions):
         for a in operands(instruction):
             last[a] = k
-    return sum(k - a for a, k in last.items() if tape.instructions[a][0] not in _LEAVES)
+    return sum(k - a for a, k in last.items() if tape.instructions[a][0] not in LEAVES)
 
 
 class _Line:
@@ -132,7 +128,7 @@ class _Line:
             self.rows.append(row)
         self.size = len(self.rows)
         self.ops = [instructions[row[0]][0] for row in self.rows]
-        self.leaf = [op in _LEAVES for op in self.ops]
+        self.leaf = [op in LEAVES for op in self.ops]
         reads = ([row_of[a] for k in row for a in operands(instructions[k])] for row in self.rows)
         self.read = [tuple(dict.fromkeys(row)) for row in reads]
         self.values = [tuple(a for a in reads if not self.leaf[a]) for reads in self.read]

@@ -19,20 +19,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .tape import CHOICES, Instruction, Tape, members, operands, with_operands
+from .ir.ops import LEAVES, NODES, OPS, Op, with_signs
+from .tape import Instruction, Tape, members, operands, with_operands
 
-# Whether the terms of a sum are subtracted; of a multiply-add, the product and what it is added to.
-SIGNS = {
-    "add": (0, 0), "sub": (0, 1), "from": (1, 0),
-    "fma": (0, 0), "fms": (0, 1), "fnma": (1, 0), "fnms": (1, 1),
-}  # fmt: skip
-KIND = {op: "sum" if op in ("add", "sub", "from") else "fused" for op in SIGNS}
-EXCHANGEABLE = {"sum", "fused", "mul", "fmin", "fmax"}  # in the first two operands
-
-_SUM = {(0, 0): "add", (0, 1): "sub", (1, 0): "sub"}
-_FUSED = {(0, 0): "fma", (0, 1): "fms", (1, 0): "fnma", (1, 1): "fnms"}
 _PRODUCTS = ("mul", "div", "neg")
-_ZEROS_HAVE_SIGNS = ("atan2", "copysign")
 
 
 def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
@@ -45,12 +35,12 @@ def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
         if op == "neg" and not signed:
             shape.append(reads[0])
             continue
-        if op in ("const", "input"):
+        if op in LEAVES:
             key = (op, *instruction[1:-1])
-        elif op in ("loop", "branch", "result"):
+        elif op in NODES:
             key = (op, k)
         else:
-            op = op if signed else KIND.get(op, op)
+            op = op if signed else OPS[op].kind
             key = (op, *exchanged(op, reads, lambda x: x))
         shape.append(numbers.setdefault(key, len(numbers)))
     return shape
@@ -58,7 +48,7 @@ def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
 
 def exchanged(op: str, values: list, key) -> list:
     """Operands in an order that does not depend on how exchangeable ones were written."""
-    free = op not in ("sub", "from") and KIND.get(op, op) in EXCHANGEABLE
+    free = op in ("sum", "fused") or (op in OPS and OPS[op].commutative)
     return sorted(values[:2], key=key) + values[2:] if free else values
 
 
@@ -75,11 +65,12 @@ def _terms(reads) -> tuple:
     return reads[:-1], reads[-1:]
 
 
-def _leading_to(instructions: list[Instruction], ops) -> set[int]:
-    """All values that results of some operations depend on."""
+def _with_signed_zeros(instructions: list[Instruction]) -> set[int]:
+    """All values on which operations depend that tell -0 from 0."""
     found: set[int] = set()
     for k in reversed(range(len(instructions))):
-        if instructions[k][0] in ops or k in found:
+        op = OPS.get(instructions[k][0])
+        if k in found or (op and op.signed_zero):
             found.update(operands(instructions[k]))
     return found
 
@@ -131,19 +122,19 @@ class _Signs:
         self.bundle = {v: bundle for bundle in tape.bundles for v in members(bundle)}
         self.first: dict[tuple, int] = {}  # of a bundle: the value that the others are like
         self.alone: set[int] = set()
-        self.fixed = _leading_to(tape.instructions, _ZEROS_HAVE_SIGNS)
+        self.fixed = _with_signed_zeros(tape.instructions)
 
     def find(self) -> None:
         """Choose signs."""
         read = []
         for k, instruction in enumerate(self.tape.instructions):
-            op, reads = instruction[0], operands(instruction)
-            if op in SIGNS:
+            op, reads = OPS.get(instruction[0]), operands(instruction)
+            if op and op.signs:
                 self.negated.append(self._sum(k, op, _terms(reads)))
-            elif op in _PRODUCTS:
+            elif op and op.name in _PRODUCTS:
                 self.negated.append(self._product(k, reads))
-                read += reads[1:] if op == "div" else ()
-            elif op in CHOICES:
+                read += reads[1:] if op.name == "div" else ()
+            elif op and op.choice:
                 self.negated.append(self._choice(k, reads[1:]))
                 read += reads[:1]
             else:
@@ -174,10 +165,10 @@ class _Signs:
             self.choices.vanishes(other ^ negated[0])
         return negated[0]
 
-    def _sum(self, k: int, op: str, terms) -> int:
+    def _sum(self, k: int, op: Op, terms) -> int:
         """Whether a sum is the negative, so that its terms have the signs that they have in the
         first of its bundle; of that one, as of a sum by itself, the first term is added."""
-        own = [sign ^ self._of(term) for sign, term in zip(SIGNS[op], terms)]
+        own = [sign ^ self._of(term) for sign, term in zip(op.signs, terms)]
         first = self.first.setdefault(self.bundle.get(k, k), k)
         change = [x ^ y for x, y in zip(own, self.signs.get(first, own))]
         negated, turned, alike = 0, [0, 0], True
@@ -188,7 +179,7 @@ class _Signs:
         if not alike:
             self.alone.add(k)
         if k not in self.fixed and (first == k or not alike):
-            negated = own[0] if KIND[op] == "sum" else self.choices.new()
+            negated = own[0] if op.kind == "sum" else self.choices.new()
         self.turned[k] = turned
         self.signs[k] = [x ^ t ^ negated for x, t in zip(own, turned)]
         return negated
@@ -225,23 +216,25 @@ class _Signs:
             return opposite[v]
 
         for k, instruction in enumerate(self.tape.instructions):
-            op, reads = instruction[0], operands(instruction)
-            if op not in SIGNS and op not in _PRODUCTS:
+            op, reads = OPS.get(instruction[0]), operands(instruction)
+            if op is None or not (op.signs or op.name in _PRODUCTS):
                 chosen = self.choices.value(self.negated[k])  # zero but for choices
                 values = [signed(a, chosen if i else 0) for i, a in enumerate(reads)]
                 place.append(put(with_operands(instruction, values)))
                 continue
             values = [place[a] for a in reads]
-            terms = _terms(range(len(reads))) if op in SIGNS else [range(len(reads))]
+            terms = _terms(range(len(reads))) if op.signs else [range(len(reads))]
             for term, turned in zip(terms, self.turned[k]):
                 if self.choices.value(turned):
                     i = next(i for i in term if self._has_constant(reads[i : i + 1]))
                     values[i] = put(("const", -self.tape.instructions[reads[i]][1]))
-            if op in SIGNS:
+            name = op.name
+            if op.signs:
                 signs = tuple(map(self.choices.value, self.signs[k]))
-                op = _SUM[signs] if len(reads) == 2 else _FUSED[signs]
-                values = values[::-1] if (op, signs) == ("sub", (1, 0)) else values
-            place.append(put((op, *values)))
+                if op.kind == "sum" and signs == (1, 0):  # no "from": a difference exchanged
+                    signs, values = (0, 1), values[::-1]
+                name = with_signs(op.kind, signs)
+            place.append(put((name, *values)))
         results = tuple(tuple(signed(v) for v in values) for values in self.tape.results)
         bundles = [
             tuple(None if v is None or v in self.alone else place[v] for v in bundle)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from .ir.ops import with_signs
 from .schedule import latency
 from .tape import Instruction, Tape, operands, reordered, with_operands
 
@@ -159,14 +160,14 @@ def _chain(terms: list[Term], put: Callable[..., int], patient: bool) -> int:
     if len(first.factors) == 2:
         total = put("mul", *first.factors)
     for term in terms:
-        product = len(term.factors) == 2
-        if term.positive and not positive:
-            total = put("fms" if product else "sub", *term.factors, total)
-            positive = True
-        elif product:
-            total = put("fma" if term.positive == positive else "fnma", *term.factors, total)
+        kind = "fused" if len(term.factors) == 2 else "sum"
+        minus = int(term.positive != positive)
+        if minus and term.positive:
+            total, positive = put(with_signs(kind, (0, 1)), *term.factors, total), True
+        elif kind == "fused":
+            total = put(with_signs(kind, (minus, 0)), *term.factors, total)
         else:
-            total = put("add" if term.positive == positive else "sub", total, *term.factors)
+            total = put(with_signs(kind, (0, minus)), total, *term.factors)
     return total if positive else put("neg", total)
 
 

@@ -23,13 +23,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..errors import InputError
-from . import scalar
+from .ir.ops import LEAVES, OPS
 
 Instruction = tuple
 Bundle = tuple  # of values, one a lane; in a lane without one nobody asks what is computed
-
-CONDITIONS = ("lt", "le", "eq", "ne", "not", "and", "or")
-CHOICES = ("select", "if_else_zero")  # by their first operand
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class Tape:
 def operands(instruction: Instruction) -> tuple[int, ...]:
     """The values that an instruction reads."""
     op = instruction[0]
-    if op in ("const", "input"):
+    if op in LEAVES:
         return ()
     if op in ("loop", "branch"):
         return instruction[2:]
@@ -147,7 +144,7 @@ def operands(instruction: Instruction) -> tuple[int, ...]:
 def with_operands(instruction: Instruction, values) -> Instruction:
     """The instruction with other operands in the places of `operands(instruction)`."""
     op = instruction[0]
-    if op in ("const", "input"):
+    if op in LEAVES:
         return instruction
     if op in ("loop", "branch"):
         return (op, instruction[1], *values)
@@ -257,7 +254,7 @@ def _run(tape: Tape, arguments) -> list:
         elif op == "result":
             values.append(values[instruction[1]][instruction[2]])
         else:
-            values.append(scalar.FUNCTIONS[op](*[values[a] for a in instruction[1:]]))
+            values.append(OPS[op].evaluate(*[values[a] for a in instruction[1:]]))
     return values
 
 
@@ -303,17 +300,6 @@ class OperationCount:
         )  # fmt: skip
 
 
-_FREE = {"const", "input", "result", "loop", "branch"}
-_FUSED = {"fma", "fms", "fnma", "fnms"}  # one multiplication and one addition each
-_COUNTED_AS = {
-    "add": "additions", "sub": "additions",
-    "mul": "multiplications", "sq": "multiplications", "twice": "multiplications",
-    "div": "divisions", "inv": "divisions",
-    "sqrt": "square_roots", "neg": "negations",
-    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"), "trigonometric"),
-}  # fmt: skip
-
-
 def count(tape: Tape) -> OperationCount:
     """Count the operations of a tape."""
     return OperationCount(**_tally(tape))
@@ -322,11 +308,8 @@ def count(tape: Tape) -> OperationCount:
 def _tally(tape: Tape) -> Counter:
     tally: Counter = Counter()
     for op, number in Counter(instruction[0] for instruction in tape.instructions).items():
-        if op in _FUSED:
-            tally["additions"] += number
-            tally["multiplications"] += number
-        elif op not in _FREE:
-            tally[_COUNTED_AS.get(op, "others")] += number
+        for kind in OPS[op].counted if op in OPS else ():
+            tally[kind] += number
     for loop in tape.loops:
         for kind, number in _tally(loop.step).items():
             tally[kind] += number * loop.count

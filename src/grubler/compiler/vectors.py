@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from . import elementary
-from .tape import CHOICES, CONDITIONS, Bundle, holds, members, read_by
+from functools import partial
+
+from .ir.ops import OPS, PAIR, Op
+from .tape import Bundle, holds, members, read_by
+
+
+def read_operands(op: Op, operands, mask, value) -> list[str]:
+    """The operands of an operation, as masks and as values; values are read first."""
+    values = [value(a) for a in operands[op.masks :]]
+    return [*(mask(a) for a in operands[: op.masks]), *values]
 
 
 class Vectors:
@@ -25,20 +33,13 @@ class Vectors:
 
     def compute(self, bundle: Bundle) -> None:
         """Emit one instruction for a bundle."""
-        e, op = self.emitter(len(bundle)), self.instructions[members(bundle)[0]][0]
+        e, op = self.emitter(len(bundle)), OPS[self.instructions[members(bundle)[0]][0]]
         reads = read_by(self.instructions, bundle)
-        if op in ("sin", "cos"):
-            self.names[bundle] = self._trigonometric(e, op == "cos", reads[0])
-        elif op in CONDITIONS:
-            logical = op in ("not", "and", "or")
-            values = [self.mask(e, group) if logical else self.vector(e, group) for group in reads]
-            self.masks[bundle] = self.line.condition(e, op, values)
-        elif op in CHOICES:
-            values = [self.vector(e, group) for group in reads[1:]]
-            self.names[bundle] = self.line.choice(e, self.mask(e, reads[0]), values)
-        else:
-            values = [self.vector(e, group) for group in reads]
-            self.names[bundle] = self.line.arithmetic(e, op, values)
+        if op.name in PAIR:
+            self.names[bundle] = self._trigonometric(e, op.name == "cos", reads[0])
+            return
+        values = read_operands(op, reads, partial(self.mask, e), partial(self.vector, e))
+        (self.masks if op.condition else self.names)[bundle] = e.operation(op, values)
 
     def named(self, bundle: Bundle) -> str:
         """The vector of a bundle that has been computed."""
@@ -88,7 +89,7 @@ class Vectors:
         memory = [self.line.waiting.get(angle) for angle in angles]
         if None in memory:
             if angles not in self._sines:
-                self._sines[angles] = elementary.sine_cosine(e, self.vector(e, angles), True, True)
+                self._sines[angles] = e.sine_cosine(self.vector(e, angles))
             return self._sines[angles][cosine]
         return self._waiting(e, [(pair[cosine], place) for pair, place in memory])
 

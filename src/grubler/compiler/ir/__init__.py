@@ -1,0 +1,1 @@
+"""The compiler's intermediate representation: what a traced function is between passes."""
