@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 import grubler as gb
-from grubler.derived import independent_tree
 from grubler.formats import load_urdf
+from grubler.model.derived import independent_tree
 
 from .peers import MuJoCo, Pinocchio, example_urdf
 from .timing import best, copied, interleaved

@@ -18,10 +18,10 @@ from tests.compiler.operations import NORMAL, all_operations, expected, samples
 
 import grubler as gb
 from grubler.compiler import iterate
+from grubler.compiler.frontend.trace import trace
 from grubler.compiler.ir.ops import OPS
-from grubler.compiler.passes import simplify
-from grubler.compiler.ptx_function import CudaFunction, compile_cuda
-from grubler.compiler.trace import trace
+from grubler.compiler.passes.simplify import simplify
+from grubler.compiler.runtime.cuda import CudaFunction, compile_cuda
 
 STATES = 4096
 # robot, algorithm, dtype, goal in 10^9 evaluations a second (None: shown for comparison)

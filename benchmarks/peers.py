@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import grubler as gb
-from grubler.spatial import matrix_quaternion
+from grubler.algebra.spatial import matrix_quaternion
 
 
 def example_urdf(path: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grubler as gb
-from grubler.derived import independent_tree
+from grubler.model.derived import independent_tree
 
 from .against_peers import one_state
 from .peers import MuJoCo

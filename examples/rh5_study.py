@@ -29,11 +29,11 @@ import numpy as np
 
 import grubler as gb
 from grubler import compiler
-from grubler.actuation import actuator_effort, actuator_state
 from grubler.algorithms.assemble import newton_step
 from grubler.algorithms.c_efpa import articulated
 from grubler.algorithms.first_pass import first_pass
-from grubler.coordinates import analytic, convert_configuration
+from grubler.control.actuation import actuator_effort, actuator_state
+from grubler.model.exchange import analytic, convert_configuration
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 SHORT = 2e-5  # kg and kg m²: the wrist's stand-in, as in the file

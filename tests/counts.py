@@ -17,9 +17,9 @@ import numpy as np
 
 import grubler as gb
 from grubler import compiler
-from grubler.compiler import cost
-from grubler.compiler.limbs import side_by_side
-from grubler.compiler.passes import shortened, simplify
+from grubler.compiler.passes import cost
+from grubler.compiler.passes.limbs import side_by_side
+from grubler.compiler.passes.simplify import shortened, simplify
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.sim.kernel import Kernel
 

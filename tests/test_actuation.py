@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import ROBOTS, load
-from grubler.actuation import (
+from grubler.control.actuation import (
     actuator_effort,
     actuator_inertia,
     actuator_map,
@@ -15,7 +15,7 @@ from grubler.actuation import (
     motion_from_actuators,
     unactuated,
 )
-from grubler.coordinates import analytic
+from grubler.model.exchange import analytic
 from modules.mechanisms import ankle, lambda_elbow, stewart
 
 DRIVEN = [name for name in ROBOTS if load(name).actuators]

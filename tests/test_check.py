@@ -9,7 +9,7 @@ import grubler as gb
 from conftest import load
 from formats.shared_models import shared
 from grubler.checks import check
-from grubler.coordinates import analytic
+from grubler.model.exchange import analytic
 from modules.mechanisms import ankle, link, stewart
 
 

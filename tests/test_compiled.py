@@ -256,7 +256,7 @@ def test_second_process_does_not_trace(tmp_path):
 
 
 def test_fingerprint_tells_models_apart():
-    from grubler.fingerprint import fingerprint
+    from grubler.model.fingerprint import fingerprint
 
     a, b = gb.robots.load("mini_cheetah"), gb.robots.load("mini_cheetah")
     assert fingerprint(a) == fingerprint(b)

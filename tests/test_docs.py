@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.fingerprint import fingerprint
-from grubler.joints import KINDS
+from grubler.mechanism.joints import KINDS
+from grubler.model.fingerprint import fingerprint
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -18,8 +18,8 @@ import pytest
 import grubler as gb
 from conftest import load
 from grubler import compiled
-from grubler.fingerprint import UNKNOWN, data_digest, fingerprint
-from grubler.spatial import Transform
+from grubler.algebra.spatial import Transform
+from grubler.model.fingerprint import UNKNOWN, data_digest, fingerprint
 
 
 def variants(x, seen=None):
@@ -176,7 +176,7 @@ def test_what_is_not_known_has_no_fingerprint(x):
 
 
 def test_unknown_parts_name_no_entry():
-    from grubler.compiler import cache
+    from grubler.compiler.runtime import cache
 
     for part in (None, UNKNOWN):
         with pytest.raises(TypeError):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.grouping import cost, group_bodies
+from grubler.model.grouping import cost, group_bodies
 
 
 def graph(parents, loops, freedoms=()):

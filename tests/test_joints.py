@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from conftest import relative
+from grubler.algebra.spatial import cross_motion
+from grubler.algebra.symbolic import symbols, trace
 from grubler.errors import ModelError
-from grubler.joints import KINDS, Universal
-from grubler.spatial import cross_motion
-from grubler.symbolic import symbols, trace
+from grubler.mechanism.joints import KINDS, Universal
 
 AXIS = np.array([1.0, 2.0, -0.5])
 

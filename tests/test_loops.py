@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.algorithms.reduction import reframed
-from grubler.assembly import check_closed, newton
-from grubler.embedding import stack_rows
-from grubler.loops import LOOP_KINDS
-from grubler.spanning_tree import SpanningTree
-from grubler.spatial import quaternion_matrix
-from grubler.symbolic import Differentiable
+from grubler.algebra.spatial import quaternion_matrix
+from grubler.algebra.symbolic import Differentiable
+from grubler.coordinates.assembly import check_closed, newton
+from grubler.coordinates.embedding import stack_rows
+from grubler.mechanism.loops import LOOP_KINDS
+from grubler.model.spanning_tree import SpanningTree
+from grubler.reduction.reduced import reframed
 
 
 def spatial_loop(kind, seed=0):

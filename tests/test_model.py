@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import load, relative
-from grubler.spatial import rpy_matrix
+from grubler.algebra.spatial import rpy_matrix
 
 LINK = {"mass": 1.0, "com": (0.1, 0.0, 0.05), "inertia": (0.02, 0, 0, 0.03, 0, 0.04)}
 

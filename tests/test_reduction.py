@@ -7,11 +7,7 @@ from hypothesis import HealthCheck, given, settings
 import grubler as gb
 from conftest import relative
 from grubler import compiler
-from grubler.algorithms.c_rnea import joint_forces, net_forces
-from grubler.algorithms.reduction import TURN, reduced, reframed
-from grubler.constrained import Constraint, constrained_forward_dynamics
-from grubler.joints import KINDS, Revolute
-from grubler.spatial import (
+from grubler.algebra.spatial import (
     Levered,
     Resting,
     Transform,
@@ -20,7 +16,11 @@ from grubler.spatial import (
     rpy_matrix,
     spatial_inertia,
 )
-from grubler.symbolic import trace
+from grubler.algebra.symbolic import trace
+from grubler.algorithms.c_rnea import joint_forces, net_forces
+from grubler.constrained import Constraint, constrained_forward_dynamics
+from grubler.mechanism.joints import KINDS, Revolute
+from grubler.reduction.reduced import TURN, reduced, reframed
 from mechanisms import mobile
 
 AXES = (np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.array([1.0, 2.0, -0.5]))

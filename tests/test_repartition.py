@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler.coordinates import (
+from grubler.model.exchange import (
     analytic,
     convert_acceleration,
     convert_configuration,

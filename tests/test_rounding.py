@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.linalg import pivot_order
-from grubler.partition import pivots
-from grubler.spatial import axis_rotation
+from grubler.algebra.linalg import pivot_order
+from grubler.algebra.spatial import axis_rotation
+from grubler.coordinates.partition import pivots
 
 Z = np.array([0.0, 0.0, 1.0])
 

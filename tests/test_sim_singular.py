@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import load, relative
-from grubler.linalg import RowSpace
+from grubler.algebra.linalg import RowSpace
 from grubler.sim.kernel import Kernel
 from grubler.sim.spaces import Partitioned, Spanning
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from grubler import spatial
+from grubler.algebra.linalg import LDL, pivot_order, solve_general, symmetric
+from grubler.algebra.symbolic import Differentiable, is_symbolic, symbols, trace
 from grubler.errors import InputError
-from grubler.linalg import LDL, pivot_order, solve_general, symmetric
-from grubler.symbolic import Differentiable, is_symbolic, symbols, trace
 
 rng = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ import pytest
 
 import grubler as gb
 from conftest import load, relative
-from grubler.symbolic import trace
+from grubler.algebra.symbolic import trace
 
 SOME = ["mini_cheetah", "tello", "tello_explicit", "pbt_chain", "four_bar", "loop_sampler",
         "joint_sampler", "arm7"]  # fmt: skip

@@ -6,8 +6,8 @@ import pytest
 import facts
 import grubler as gb
 from grubler.errors import GrublerError, InputError, ModelError
-from grubler.joints import KINDS
-from grubler.loops import LOOP_KINDS, LoopJoint
+from grubler.mechanism.joints import KINDS
+from grubler.mechanism.loops import LOOP_KINDS, LoopJoint
 from grubler.robots.tello import hip_gamma, hip_phi, knee_gamma, knee_phi
 
 FACTS = {

@@ -1,11 +1,8 @@
 """What the package offers: read by editors and type checkers, and by `__init__.py` itself."""
 
 # ruff: isort: skip_file
-from . import (
-    gpu as gpu,
-    robots as robots,
-)
-from .actuation import (
+from . import gpu as gpu, robots as robots
+from .control.actuation import (
     actuator_effort as actuator_effort,
     actuator_inertia as actuator_inertia,
     actuator_map as actuator_map,
@@ -32,22 +29,26 @@ from .algorithms import (
     spanning_state as spanning_state,
     validity as validity,
 )
-from .branches import (
+from .model.branches import (
     assemblies as assemblies,
     with_reference as with_reference,
 )
-from .builder import ModelBuilder as ModelBuilder
+from .model.builder import (
+    ModelBuilder as ModelBuilder,
+)
 from .checks import (
     Report as Report,
     check as check,
 )
-from .compiled import (
+from .compiled.problem import (
     casadi_function as casadi_function,
     compile as compile,
     count_operations as count_operations,
 )
-from .compiler import (
+from .compiler.runtime import (
     export as export,
+)
+from .compiler import (
     iterate as iterate,
     otherwise as otherwise,
 )
@@ -60,7 +61,7 @@ from .constrained import (
     operators as operators,
     solve_osim as solve_osim,
 )
-from .coordinates import (
+from .model.exchange import (
     analytic as analytic,
     convert_acceleration as convert_acceleration,
     convert_configuration as convert_configuration,
@@ -81,8 +82,10 @@ from .formats import (
     load as load,
     save as save,
 )
-from .model import Model as Model
-from .parameters import (
+from .model import (
+    Model as Model,
+)
+from .model.parameters import (
     parameter_values as parameter_values,
     with_parameters as with_parameters,
 )
@@ -92,6 +95,8 @@ from .sim import (
     Simulator as Simulator,
     Trajectory as Trajectory,
 )
-from .viewer import view as view
+from .viewer import (
+    view as view,
+)
 
 __version__: str

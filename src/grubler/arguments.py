@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .algebra.symbolic import is_symbolic
 from .errors import GrublerError, InputError
-from .symbolic import is_symbolic
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
@@ -51,7 +51,9 @@ class Kind(NamedTuple):
 
 
 def is_model(x) -> bool:
-    return any((c.__module__, c.__name__) == ("grubler.model", "Model") for c in type(x).__mro__)
+    return any(
+        (c.__module__, c.__name__) == ("grubler.model.model", "Model") for c in type(x).__mro__
+    )
 
 
 def is_number(x) -> bool:

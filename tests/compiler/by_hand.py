@@ -3,9 +3,9 @@
 import numpy as np
 
 import grubler.compiler as gc
-from grubler.joints import Free, Revolute
-from grubler.linalg import LDL
-from grubler.spatial import Transform, cross_force, cross_motion, spatial_inertia
+from grubler.algebra.linalg import LDL
+from grubler.algebra.spatial import Transform, cross_force, cross_motion, spatial_inertia
+from grubler.mechanism.joints import Free, Revolute
 
 
 def quadruped(legs=4, links=3):

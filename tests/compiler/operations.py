@@ -3,8 +3,8 @@
 import numpy as np
 
 from grubler.compiler.ir.ops import OPS
-from grubler.compiler.passes import optimize
-from grubler.compiler.tape import Array, Tape, operands, with_operands
+from grubler.compiler.ir.tape import Array, Tape, operands, with_operands
+from grubler.compiler.passes.simplify import optimize
 
 INF, NAN = np.inf, np.nan
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, INF, -INF, NAN, 5e-324, -2e-310, 1e300, -1e300]

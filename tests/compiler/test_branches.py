@@ -5,12 +5,12 @@ import pytest
 
 import grubler.compiler as gc
 from grubler import symbolic
-from grubler.compiler.emitter import KEPT
+from grubler.compiler.backends.llvm.emitter import KEPT
+from grubler.compiler.backends.llvm.lower import lower
 from grubler.compiler.errors import DialectError
-from grubler.compiler.lower import lower
-from grubler.compiler.passes import optimize
-from grubler.compiler.schedule import asked_first, spread
-from grubler.compiler.tape import evaluate, last_branch
+from grubler.compiler.ir.tape import evaluate, last_branch
+from grubler.compiler.passes.schedule import asked_first, spread
+from grubler.compiler.passes.simplify import optimize
 from grubler.errors import InputError
 
 

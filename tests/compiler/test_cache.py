@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler.compiler import cache, cpu
+from grubler.compiler.backends.cpu import host as cpu
+from grubler.compiler.runtime import cache
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler.compiler import native
+from grubler.compiler.backends.cpu import native
 from grubler.errors import InputError
 
 

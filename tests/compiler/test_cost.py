@@ -3,8 +3,8 @@
 import numpy as np
 
 import grubler.compiler as gc
-from grubler.compiler import cost
-from grubler.compiler.passes import shortened
+from grubler.compiler.passes import cost
+from grubler.compiler.passes.simplify import shortened
 
 
 def in_a_row(n):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler.compiler import cache, cpu, elf
-from grubler.compiler.program import Program, module
+from grubler.compiler.backends.cpu import host as cpu
+from grubler.compiler.runtime import cache, elf
+from grubler.compiler.runtime.program import Program, module
 
 pytestmark = pytest.mark.skipif(not elf.CHECKABLE, reason="object files have another format here")
 X = np.arange(3.0)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import grubler as gb
 import grubler.compiler as gc
-from grubler.compiler.limbs import side_by_side
-from grubler.compiler.lower import lower
-from grubler.compiler.passes import optimize
-from grubler.compiler.schedule import spread
-from grubler.compiler.tape import evaluate, members, operands
+from grubler.compiler.backends.llvm.lower import lower
+from grubler.compiler.ir.tape import evaluate, members, operands
+from grubler.compiler.passes.limbs import side_by_side
+from grubler.compiler.passes.schedule import spread
+from grubler.compiler.passes.simplify import optimize
 
 from .by_hand import in_two_legs, star
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler.compiler.tape import evaluate
+from grubler.compiler.ir.tape import evaluate
 from grubler.errors import InputError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler.compiler import elementary
+from grubler.compiler.backends.llvm import elementary
 from grubler.compiler.ir.ops import OPS
 
 from .operations import INF, NAN, arity, check, samples, tape_of

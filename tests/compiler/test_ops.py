@@ -5,7 +5,7 @@ import pytest
 
 from grubler.compiler.ir import ops
 from grubler.compiler.ir.ops import OPS
-from grubler.compiler.tape import OperationCount
+from grubler.compiler.ir.tape import OperationCount
 
 X = np.array([[0.3, -0.7, 0.2], [-0.6, 0.4, 0.9], [0.8, 0.5, -0.3], [-0.1, -0.9, -0.4]])
 

@@ -6,12 +6,12 @@ import llvmlite.binding as llvm
 import numpy as np
 
 import grubler.compiler as gc
-from grubler.compiler import cpu
-from grubler.compiler.emitter import BLOCK
-from grubler.compiler.lower import lower
-from grubler.compiler.passes import optimize, simplify
-from grubler.compiler.program import arranged
-from grubler.compiler.schedule import spread
+from grubler.compiler.backends.cpu import host as cpu
+from grubler.compiler.backends.llvm.emitter import BLOCK
+from grubler.compiler.backends.llvm.lower import lower
+from grubler.compiler.passes.schedule import spread
+from grubler.compiler.passes.simplify import optimize, simplify
+from grubler.compiler.runtime.program import arranged
 
 ARITHMETIC = re.compile(r"\tv?(mul|add|sub)sd\b|\tf(mul|add|sub)\b")  # x86-64, AArch64
 

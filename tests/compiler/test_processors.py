@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.compiler import cpu, program
+from grubler.compiler.backends.cpu import host as cpu
+from grubler.compiler.runtime import program
 
 from .emulated import Machine
 

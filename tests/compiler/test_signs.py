@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import grubler as gb
 import grubler.compiler as gc
 from conftest import load
-from grubler.compiler.limbs import side_by_side
-from grubler.compiler.passes import fuse, simplify
-from grubler.compiler.schedule import schedule
-from grubler.compiler.signs import shapes
-from grubler.compiler.tape import evaluate, members
+from grubler.compiler.ir.tape import evaluate, members
+from grubler.compiler.passes.limbs import side_by_side
+from grubler.compiler.passes.schedule import schedule
+from grubler.compiler.passes.signs import shapes
+from grubler.compiler.passes.simplify import fuse, simplify
 
 
 def mirrored(turns, last=lambda x: x):

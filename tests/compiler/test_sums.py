@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grubler.compiler as gc
-from grubler.compiler.cost import SMALL, fits, waits
-from grubler.compiler.passes import fuse, optimize, simplify
-from grubler.compiler.schedule import latency, schedule, spread
-from grubler.compiler.sums import chained
-from grubler.compiler.tape import evaluate, operands
+from grubler.compiler.ir.tape import evaluate, operands
+from grubler.compiler.passes.cost import SMALL, fits, waits
+from grubler.compiler.passes.schedule import latency, schedule, spread
+from grubler.compiler.passes.simplify import fuse, optimize, simplify
+from grubler.compiler.passes.sums import chained
 
 from .by_hand import quadruped
 

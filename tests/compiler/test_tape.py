@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import grubler.compiler as gc
-from grubler.compiler.passes import fuse, optimize, simplify
-from grubler.compiler.tape import OperationCount, count, evaluate
+from grubler.compiler.ir.tape import OperationCount, count, evaluate
+from grubler.compiler.passes.simplify import fuse, optimize, simplify
 
 from .by_hand import quadruped
 

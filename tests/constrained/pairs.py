@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 import grubler as gb
-from grubler.spatial import matrix_quaternion
+from grubler.algebra.spatial import matrix_quaternion
 
 # rows in the axes of the child's port, which hinge, slider and cylinder leave free along z
 JOINTS = {

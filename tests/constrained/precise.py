@@ -11,12 +11,12 @@ import mpmath as mp
 import numpy as np
 
 from grubler import compiler
-from grubler.compiler.tape import Tape
+from grubler.algebra.linalg import LDL, symmetric
+from grubler.compiler.ir.tape import Tape
 from grubler.constrained.jacobian import split
 from grubler.constrained.ltl import Leaves, joint_space
 from grubler.constrained.pv_early import prepared, quickest_near, resolved_early
 from grubler.constrained.rows import gathered
-from grubler.linalg import LDL, symmetric
 
 POOL = 300  # assembled configurations, from which clusters are drawn independently
 CONDITION = 1e6  # of J M⁻¹ J': up to here rows count as independent

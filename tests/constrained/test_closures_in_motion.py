@@ -7,10 +7,10 @@ from pairs import GRAVITY, JOINTS, free, of_tree, tree
 
 import grubler as gb
 from conftest import relative
+from grubler.algebra.spatial import Transform, axis_rotation
 from grubler.constrained import ClosedChain, Closure, Constraint, constrained_forward_dynamics
 from grubler.constrained.held import HeldRows
-from grubler.derived import spanning_tree
-from grubler.spatial import Transform, axis_rotation
+from grubler.model.derived import spanning_tree
 
 FLOAT = free("a").bodies[0].joint.motion
 HINGE = JOINTS["hinge"][1]

@@ -16,10 +16,10 @@ from cases import (
 
 import grubler as gb
 from conftest import load, relative
+from grubler.algebra.symbolic import trace
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
 from grubler.constrained.structure import told
-from grubler.symbolic import trace
 
 pv_early = importlib.import_module("grubler.constrained.pv_early")
 

@@ -6,8 +6,8 @@ from pairs import GRAVITY, JOINTS, PORTS, add_body, free, of_tree, port_pose, tr
 
 import grubler as gb
 from conftest import relative
+from grubler.algebra.spatial import matrix_quaternion, quaternion_log
 from grubler.constrained import ClosedChain, Closure, Constraint, constrained_forward_dynamics
-from grubler.spatial import matrix_quaternion, quaternion_log
 
 METHODS = ("kkt", "proximal", "pv", "pv_early", "ltl")
 MOVING = [name for name in JOINTS if name not in ("weld", "ball of spatial rows")]

@@ -10,8 +10,8 @@ from test_rows import oblique
 
 import grubler as gb
 from conftest import load, relative
+from grubler.algebra.symbolic import trace
 from grubler.constrained import ClosedChain, Closure, Constraint, constrained_forward_dynamics
-from grubler.symbolic import trace
 
 METHODS = ("kkt", "proximal", "pv", "pv_early", "ltl")
 FAST = 8.0  # rad/s and m/s: velocity terms outweigh gravity

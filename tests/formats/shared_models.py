@@ -11,8 +11,8 @@ import pytest
 
 import grubler as gb
 from grubler.algorithms.spanning import loop_constraints
-from grubler.derived import spanning_tree
 from grubler.formats import FormatWarning, load
+from grubler.model.derived import spanning_tree
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 

@@ -11,11 +11,11 @@ import pytest
 from shared_models import error, path, shared
 
 import grubler as gb
-from grubler.derived import spanning_tree
 from grubler.formats import convert
 from grubler.formats._report import Complaints
 from grubler.formats._xml import read_xml
 from grubler.formats.mjcf_compile import compile_mjcf
+from grubler.model.derived import spanning_tree
 
 mujoco = pytest.importorskip("mujoco")
 

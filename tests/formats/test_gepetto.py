@@ -5,7 +5,7 @@ import pytest
 from shared_models import error, path, quiet, saddle_point
 
 import grubler as gb
-from grubler.loops.modules import module_name
+from grubler.mechanism.loops.modules import module_name
 
 pytest.importorskip("yaml")
 

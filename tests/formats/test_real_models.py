@@ -6,8 +6,8 @@ from shared_models import error, path, quiet, saddle_point, same_dynamics, share
 
 import grubler as gb
 from grubler.algorithms.lagrange import loops_without_inertia
-from grubler.derived import spanning_tree
 from grubler.formats import FormatWarning, load
+from grubler.model.derived import spanning_tree
 
 RH5 = "rh5_manus_hyrodyn/model"
 # file, base: bodies that move, rows of all loops, their rank, mobility

@@ -8,7 +8,7 @@ import grubler as gb
 from grubler.checks import check
 from grubler.errors import InputError, ModelError
 from grubler.formats import FormatWarning, load
-from grubler.loops.modules import module_name
+from grubler.mechanism.loops.modules import module_name
 
 MOMENTS = "<inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia>"
 INERTIAL = f"<inertial><mass>1</mass>{MOMENTS}</inertial>"

@@ -11,9 +11,9 @@ import pytest
 from shared_models import path, quiet
 
 import grubler as gb
-from grubler.fingerprint import fingerprint
 from grubler.formats import FormatWarning
-from grubler.geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh
+from grubler.mechanism.geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh
+from grubler.model.fingerprint import fingerprint
 from grubler.viewer.scene import Scene
 
 INERTIAL = (

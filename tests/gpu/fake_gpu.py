@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from grubler.compiler.function import CompiledFunction
+from grubler.compiler.runtime.function import CompiledFunction
 from grubler.gpu import GpuFunction, driver
 
 

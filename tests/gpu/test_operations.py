@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from compiler.operations import NORMAL, all_operations, check, samples, tape_of
-from grubler.compiler import cpu
-from grubler.compiler.emitter import Emitter
+from grubler.compiler.backends.cpu import host as cpu
+from grubler.compiler.backends.gpu.emitter import PtxEmitter
+from grubler.compiler.backends.gpu.module import assemble, module
+from grubler.compiler.backends.gpu.ptx import Plan
+from grubler.compiler.backends.llvm.emitter import Emitter
+from grubler.compiler.backends.llvm.lower import _Line
 from grubler.compiler.ir.ops import OPS
-from grubler.compiler.lower import _Line
-from grubler.compiler.ptx import Plan
-from grubler.compiler.ptx_emitter import PtxEmitter
-from grubler.compiler.ptx_module import assemble, module
 
 DTYPES = ("float64", "float32")
 

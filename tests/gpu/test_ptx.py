@@ -9,15 +9,15 @@ import pytest
 
 import grubler as gb
 from grubler.compiler import compile_function, iterate, otherwise
-from grubler.compiler.passes import optimize
-from grubler.compiler.ptx import Plan
-from grubler.compiler.ptx_function import compile_cuda
-from grubler.compiler.ptx_module import ARCHITECTURES, assemble, module
-from grubler.compiler.ptx_plans import alive, plans
-from grubler.compiler.ptx_registers import spills
-from grubler.compiler.seldom import usual
-from grubler.compiler.tape import evaluate, operands
-from grubler.compiler.trace import trace
+from grubler.compiler.backends.gpu.module import ARCHITECTURES, assemble, module
+from grubler.compiler.backends.gpu.plans import alive, plans
+from grubler.compiler.backends.gpu.ptx import Plan
+from grubler.compiler.backends.gpu.registers import spills
+from grubler.compiler.frontend.trace import trace
+from grubler.compiler.ir.tape import evaluate, operands
+from grubler.compiler.passes.seldom import usual
+from grubler.compiler.passes.simplify import optimize
+from grubler.compiler.runtime.cuda import compile_cuda
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on this machine")
 
@@ -230,7 +230,9 @@ class TestInterface:
         monkeypatch.setenv("GRUBLER_CACHE_DIR", str(tmp_path))
         model = gb.robots.load("arm7")
         first = gb.compile(gb.energy, model, target="cuda").ptx(0)
-        monkeypatch.setattr("grubler.compiler.ptx_module.assemble", None)  # would fail if called
+        monkeypatch.setattr(
+            "grubler.compiler.backends.gpu.module.assemble", None
+        )  # would fail if called
         assert gb.compile(gb.energy, model, target="cuda").ptx(0) == first
 
     def test_gpu_array_for_cpu_code(self):

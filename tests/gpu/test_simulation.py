@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.compiler.ptx_plans import alive
+from grubler.compiler.backends.gpu.plans import alive
 from grubler.gpu.memory import DeviceArray
 
 from .fake_gpu import FakeDevice, install

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grubler as gb
-from grubler.spatial import rpy_matrix
+from grubler.algebra.spatial import rpy_matrix
 
 BOX = (0.004, 0.0003, -0.0002, 0.005, 0.0001, 0.003)
 

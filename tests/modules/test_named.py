@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.loops.modules import NAMED, parallel_belts, tello_hip, tello_knee
+from grubler.algebra.symbolic import Differentiable
+from grubler.mechanism.loops.modules import NAMED, parallel_belts, tello_hip, tello_knee
 from grubler.robots.tello import hip_gamma, hip_phi, knee_gamma, knee_phi
-from grubler.symbolic import Differentiable
 
 LINKS = np.random.default_rng(0).uniform(-0.3, 0.3, (20, 2))
 

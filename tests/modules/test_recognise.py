@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.coordinates import analytic, numeric
-from grubler.fingerprint import fingerprint
-from grubler.loops.modules import candidates
+from grubler.mechanism.loops.modules import candidates
+from grubler.model.exchange import analytic, numeric
+from grubler.model.fingerprint import fingerprint
 
 from .mechanisms import ankle, lambda_elbow, link, stewart
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.coordinates import convert_configuration
-from grubler.loops.modules import module_name
+from grubler.mechanism.loops.modules import module_name
+from grubler.model.exchange import convert_configuration
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT.parent / "shared" / "models" / "rh5_manus_hyrodyn" / "model"

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grubler as gb
-from grubler.coordinates import (
+from grubler.algebra.symbolic import Differentiable
+from grubler.coordinates.embedding import OpenJoint
+from grubler.mechanism.loops.modules import ClosedForm, module_name
+from grubler.model.exchange import (
     analytic,
     convert_acceleration,
     convert_configuration,
@@ -17,9 +20,6 @@ from grubler.coordinates import (
     numeric,
     with_embeddings,
 )
-from grubler.embedding import OpenJoint
-from grubler.loops.modules import ClosedForm, module_name
-from grubler.symbolic import Differentiable
 
 from .mechanisms import ankle, lambda_elbow, planar_ring, stewart, stewart_on_balls
 

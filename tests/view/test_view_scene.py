@@ -7,8 +7,8 @@ import pytest
 
 import grubler as gb
 from conftest import ROBOTS, load
-from grubler.algorithms.reduction import spinners
-from grubler.parts import WORLD
+from grubler.mechanism.parts import WORLD
+from grubler.reduction.reduced import spinners
 from grubler.viewer import palette, panel
 from grubler.viewer.outline import loop_ends, rotors
 from grubler.viewer.scene import LAYERS, Scene

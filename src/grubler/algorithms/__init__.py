@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.symbolic import is_symbolic
 from ..arguments import public
 from ..model import as_vector
-from ..symbolic import is_symbolic
 from . import approximate, spanning
 from . import kinematics as _kinematics
 from . import projection as _projection

@@ -7,7 +7,7 @@ Dependent bodies are welded to the link that carries them; their relative motion
 
 from __future__ import annotations
 
-from ..derived import IndependentTree, independent_tree
+from ..model.derived import IndependentTree, independent_tree
 from .c_aba import c_aba
 from .c_efpa import c_efpa
 from .c_rnea import c_rnea

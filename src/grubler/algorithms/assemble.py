@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.linalg import joined
 from ..compiler import iterate
-from ..linalg import joined
-from ..newton import newton_step, reversal
+from ..coordinates.newton import newton_step, reversal
 
 
 def assemble(model, q, tolerance=1e-12, count=50, hold=True):

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cluster_spatial import block_diagonal
-from ..linalg import LDL, joined, symmetric
+from ..algebra.cluster_spatial import block_diagonal
+from ..algebra.linalg import LDL, joined, symmetric
 from .c_rnea import net_forces
 from .first_pass import first_pass, stacked
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import symmetric
+from ..algebra.linalg import symmetric
 from .first_pass import first_pass
 
 

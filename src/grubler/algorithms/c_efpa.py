@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cluster_spatial import block_diagonal
-from ..linalg import LDL, symmetric
+from ..algebra.cluster_spatial import block_diagonal
+from ..algebra.linalg import LDL, symmetric
 from .c_aba import joint_inertia, seen_from_parent
 from .first_pass import first_pass, locate
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..linalg import joined
-from ..parts import WORLD
-from ..spatial import Transform, cross, rigid_parts, skew
-from .reduction import Reduced, reduced, spin_row
+from ..algebra.linalg import joined
+from ..algebra.spatial import Transform, cross, rigid_parts, skew
+from ..mechanism.parts import WORLD
+from ..reduction.reduced import Reduced, reduced, spin_row
 
 
 @dataclass(frozen=True, eq=False)

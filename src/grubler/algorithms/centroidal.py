@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import joined
-from ..spatial import Transform
+from ..algebra.linalg import joined
+from ..algebra.spatial import Transform
 from .c_crba import composite_inertias
 from .first_pass import first_pass
 from .kinematics import body_transforms

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..algebra.linalg import joined
+from ..algebra.symbolic import is_symbolic
 from ..arguments import public
 from ..errors import InputError, ModelError, unknown
-from ..linalg import joined
+from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
-from ..parts import Frame
-from ..symbolic import is_symbolic
 
 
 def checked(model: Model, **arguments):

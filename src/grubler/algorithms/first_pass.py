@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cluster_spatial import ClusterTransform, SpinAxis, split
-from ..clusters import Cluster
-from ..linalg import symmetric
+from ..algebra.cluster_spatial import ClusterTransform, SpinAxis, split
+from ..algebra.linalg import symmetric
+from ..algebra.spatial import Levered, cross_motion
 from ..model import Model
-from ..spatial import Levered, cross_motion
-from .reduction import Reduced, as_described, reduced, spin_row
+from ..model.clusters import Cluster
+from ..reduction.reduced import Reduced, as_described, reduced, spin_row
 
 
 @dataclass(frozen=True, eq=False)

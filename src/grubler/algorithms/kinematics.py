@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import joined, stacked
-from ..parts import WORLD
-from ..spatial import Transform
+from ..algebra.linalg import joined, stacked
+from ..algebra.spatial import Transform
+from ..mechanism.parts import WORLD
 from .first_pass import accelerations, first_pass, locate
 
 

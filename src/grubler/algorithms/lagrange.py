@@ -20,10 +20,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..derived import spanning_tree
-from ..linalg import LDL, symmetric
+from ..algebra.linalg import LDL, symmetric
+from ..algebra.symbolic import is_symbolic
 from ..model import Model
-from ..symbolic import is_symbolic
+from ..model.derived import spanning_tree
 from .c_crba import c_crba
 from .c_rnea import c_rnea
 from .spanning import independent_columns, loop_constraints, spanning_map, spanning_state

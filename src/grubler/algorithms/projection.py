@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..derived import spanning_tree
-from ..linalg import LDL, symmetric
+from ..algebra.linalg import LDL, symmetric
+from ..model.derived import spanning_tree
 from .c_crba import c_crba
 from .c_rnea import c_rnea
 from .kinematics import frame_jacobian

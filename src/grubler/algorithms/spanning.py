@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import joined
+from ..algebra.linalg import joined
 
 
 class SpanningState(NamedTuple):
@@ -58,7 +58,7 @@ def generalized_force(model, q, torques):
 
 def loop_constraints(model, q, v):
     """K (rows, nv_span) and k of all loops (2), the redundant rows of each cluster left out."""
-    from ..embedding import stack_rows
+    from ..coordinates.embedding import stack_rows
 
     G, _ = spanning_map(model, q)
     velocities = G @ v

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..newton import largest_entry, reversal
+from ..coordinates.newton import largest_entry, reversal
 
 
 class Validity(NamedTuple):

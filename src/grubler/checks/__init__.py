@@ -13,10 +13,10 @@ import numpy as np
 
 from ..algorithms.c_crba import c_crba
 from ..arguments import public
-from ..assembly import TOLERANCE
-from ..builder import ModelBuilder
+from ..coordinates.assembly import TOLERANCE
 from ..errors import GrublerError, InputError
 from ..model import Model, as_position
+from ..model.builder import ModelBuilder
 from .conditioning import Partition, partitions
 from .drives import Drive, Drives, drives
 from .idle import Idle, idle_freedoms

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..clusters import Cluster
-from ..embedding import ExplicitJoint, stack_rows
-from ..loops.modules import module_name
+from ..coordinates.embedding import ExplicitJoint, stack_rows
+from ..mechanism.loops.modules import module_name
 from ..model import Model
+from ..model.clusters import Cluster
 
 POOR = 1e3  # a condition beyond this is worth a warning
 

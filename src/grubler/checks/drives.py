@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..actuation import actuator_blocks, actuator_inertia, actuator_map, unactuated
 from ..algorithms.c_crba import c_crba
-from ..derived import independent_tree
+from ..control.actuation import actuator_blocks, actuator_inertia, actuator_map, unactuated
+from ..coordinates.partition import pivots, rank
 from ..errors import ModelError
 from ..model import Model
-from ..partition import pivots, rank
+from ..model.derived import independent_tree
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..model import Model
-from ..rigid import carriers_outside, idle_motions
+from ..model.rigid import carriers_outside, idle_motions
 
 
 @dataclass(frozen=True)

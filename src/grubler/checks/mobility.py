@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..loops import Loop, LoopJoint
-from ..loops.modules import plane_normal
+from ..coordinates.ranks import read_rank
+from ..mechanism.loops import Loop, LoopJoint
+from ..mechanism.loops.modules import plane_normal
 from ..model import Model
-from ..ranks import read_rank
 
 PLANAR_ROWS = {"fixed": 3}  # in the plane; any other kind takes two freedoms away at most
 

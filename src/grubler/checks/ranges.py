@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..limits import excess
+from ..coordinates.limits import excess
 from ..model import Model
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import grubler as gb
 
-from ..compiler import cpu
+from ..compiler.backends.cpu import host as cpu
 from . import rivals
 from .common import count, json_argument, load, robot_arguments, table
 from .progress import counting, waiting

@@ -7,7 +7,8 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import __version__
-from ..compiler import cache, cpu
+from ..compiler.backends.cpu import host as cpu
+from ..compiler.runtime import cache
 from ..gpu import GpuError, driver
 from .common import json_argument, show
 

@@ -1,13 +1,12 @@
 """The compiler: a plain NumPy function in, machine code for SIMD lanes out.
 
-trace      the function run once on symbols            trace.py
-tape       its instructions in SSA form, with loops    tape.py, ir/ops.py
-passes     fewer operations, short-lived values        passes.py, sums.py, schedule.py, cost.py
-limbs      equal limbs of one state in vectors         limbs.py, signs.py, vectors.py
-lower      LLVM IR, one emitter for every target       lower.py, emitter.py, elementary.py, batch.py
-target     machine code for the host, cached on disk   cpu.py, program.py, cache.py
-call       NumPy arrays in and out                     function.py, arguments.py, native.py
-export     C99, object files                           export.py, c_code.py
+frontend   the function run once on symbols            frontend/
+tape       its instructions in SSA form, with loops    ir/
+passes     fewer operations, short-lived values        passes/simplify.py, sums.py, schedule.py
+limbs      equal limbs of one state in vectors         passes/limbs.py, signs.py, vectors.py
+lower      LLVM IR, one emitter for every target       backends/llvm/
+target     machine code for the host, C, PTX           backends/cpu/, c/, gpu/
+call       NumPy arrays in and out, cached on disk     runtime/
 """
 
 from __future__ import annotations
@@ -16,17 +15,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .. import symbolic
+from ..algebra import symbolic
 from ..errors import InputError, unknown
-from . import cache, cost, cpu
+from .backends.cpu import host as cpu
 from .errors import DialectError
-from .export import export
-from .function import CompiledFunction
-from .limbs import side_by_side
-from .passes import shortened, simplify
-from .program import Program, single_width
-from .tape import OperationCount, Tape, count, evaluate
-from .trace import checked_shapes, iterate, name_of, otherwise, precision, trace
+from .frontend.trace import checked_shapes, iterate, name_of, otherwise, precision, trace
+from .ir.tape import OperationCount, Tape, count, evaluate
+from .passes import cost
+from .passes.limbs import side_by_side
+from .passes.simplify import shortened, simplify
+from .runtime import cache
+from .runtime.export import export
+from .runtime.function import CompiledFunction
+from .runtime.program import Program, single_width
 
 __all__ = [
     "CompiledFunction",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.symbolic import is_symbolic
 from ..algorithms import OSIM as CLUSTER_OSIM
 from ..algorithms.c_rnea import c_rnea, net_forces
 from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
@@ -17,16 +18,9 @@ from ..algorithms.first_pass import first_pass
 from ..arguments import public
 from ..errors import InputError
 from ..model import as_vector
-from ..symbolic import is_symbolic
 from . import osim
 from .closed_chain import ClosedChain, Closure
-from .constraints import (
-    Constraint,
-    checked_constraints,
-    checked_motion,
-    names,
-    require_softness,
-)
+from .constraints import Constraint, checked_constraints, checked_motion, names, require_softness
 from .jacobian import jacobian_and_drift, softness
 from .kkt import kkt
 from .ltl import ltl, ltl_soft

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.cluster_spatial import block_diagonal
+from ..algebra.spatial import Transform, cross
 from ..algorithms import frame_jacobian, mass_matrix
 from ..algorithms.checks import checked
 from ..arguments import public
-from ..cluster_spatial import block_diagonal
 from ..errors import GrublerError, InputError, unknown
 from ..model import Model
-from ..spatial import Transform, cross
 from .constraints import (
     PERIOD,
     checked_gains,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import LDL
+from ..algebra.linalg import LDL
 from .pv import DENSE, Carried
 from .recursion import total
 from .reflection import Row

@@ -16,11 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..algebra.spatial import Transform
+from ..algebra.symbolic import is_symbolic
 from ..errors import InputError
+from ..mechanism.parts import WORLD, Frame, frozen
 from ..model import Model, as_vector
-from ..parts import WORLD, Frame, frozen
-from ..spatial import Transform
-from ..symbolic import is_symbolic
 from .held import UNIVERSAL, HeldRows
 
 PERIOD = 0.1  # s, Featherstone's stabilisation period (Sec. IX-A)

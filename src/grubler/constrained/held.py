@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..spatial import ROUNDING, Transform, cross, cross_motion, skew
+from ..algebra.spatial import ROUNDING, Transform, cross, cross_motion, skew
 
 CLOSED = 1e-9  # relative residual below which the free motions of rows count as a group
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.c_rnea import joint_forces, net_forces
 from ..algorithms.first_pass import first_pass
 from ..algorithms.projection import solve_from_leaves
-from ..linalg import LDL, symmetric
 from .jacobian import jacobian_and_drift, softness, split
 from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 

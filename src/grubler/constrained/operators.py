@@ -29,13 +29,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..algebra.cluster_spatial import block_diagonal, split
+from ..algebra.linalg import symmetric
+from ..algebra.symbolic import is_symbolic
 from ..algorithms.c_efpa import articulated
 from ..algorithms.checks import checked_frames
 from ..algorithms.first_pass import first_pass
-from ..cluster_spatial import block_diagonal, split
 from ..errors import InputError
-from ..linalg import symmetric
-from ..symbolic import is_symbolic
 from .osim import frame_rows
 
 

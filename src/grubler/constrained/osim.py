@@ -16,10 +16,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.c_efpa import articulated
 from ..algorithms.first_pass import first_pass
-from ..linalg import LDL, symmetric
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .pv import Carried, free_base

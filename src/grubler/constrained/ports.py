@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.spatial import Transform
 from ..algorithms.c_aba import c_aba
 from ..algorithms.c_efpa import articulated, c_efpa
 from ..algorithms.checks import checked_result
 from ..algorithms.first_pass import first_pass
 from ..algorithms.kinematics import accelerations, body_transforms
-from ..compiled import compile
+from ..compiled.problem import compile
 from ..errors import InputError
-from ..spatial import Transform
 from .osim import frame_rows
 
 

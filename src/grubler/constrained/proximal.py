@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.linalg import LDL, symmetric
 from ..errors import InputError
-from ..linalg import LDL, symmetric
 from .jacobian import softness, split
 from .ltl import Leaves, joint_space
 from .rows import gathered

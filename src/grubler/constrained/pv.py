@@ -23,9 +23,9 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
+from ..algebra.linalg import LDL, symmetric
 from ..algorithms.first_pass import first_pass, parent_of
 from ..compiler import otherwise
-from ..linalg import LDL, symmetric
 from .jacobian import jacobian_and_drift, softness
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
 from .rows import constraint_rows, gathered, independent_rows, posed

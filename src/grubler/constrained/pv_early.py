@@ -38,11 +38,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..algebra.symbolic import is_symbolic
 from ..algorithms import forward_dynamics
 from ..algorithms.first_pass import parent_of
-from ..compiled import quickest
+from ..compiled.problem import quickest
 from ..compiler import estimate_cycles, otherwise
-from ..symbolic import is_symbolic
 from .accuracy import EXACT, Early, accurate, close, corrected
 from .at_once import at_once
 from .closing import Closing

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.cluster_spatial import block_diagonal
+from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_aba import force_across, joint_inertia, move_on, without_joint
 from ..algorithms.c_rnea import net_forces
 from ..algorithms.first_pass import first_pass, stacked
-from ..cluster_spatial import block_diagonal
-from ..linalg import LDL, symmetric
 from .rows import constraint_rows, in_few_numbers, independent_rows
 
 

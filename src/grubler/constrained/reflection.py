@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..symbolic import constant, is_symbolic
+from ..algebra.symbolic import constant, is_symbolic
 
 
 @dataclass

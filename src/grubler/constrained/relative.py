@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..spatial import Transform, cross, quaternion_exp, quaternion_matrix
+from ..algebra.spatial import Transform, cross, quaternion_exp, quaternion_matrix
 
 
 @dataclass(frozen=True)

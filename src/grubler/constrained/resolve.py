@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..algebra.linalg import symmetric
+from ..algebra.spatial import skew
+from ..algebra.symbolic import is_symbolic
 from ..algorithms.c_aba import joint_inertia
-from ..linalg import symmetric
-from ..spatial import skew
-from ..symbolic import is_symbolic
 from .recursion import total
 from .reflection import Reflection, Row, reflect
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.cluster_spatial import block_diagonal
+from ..algebra.spatial import Transform, cross
+from ..algebra.symbolic import is_symbolic
 from ..algorithms.first_pass import base_acceleration, locate
-from ..algorithms.reduction import oblique, reduced, spinners
-from ..cluster_spatial import block_diagonal
-from ..parts import WORLD, Frame
-from ..spatial import Transform, cross
-from ..symbolic import is_symbolic
+from ..mechanism.parts import WORLD, Frame
+from ..reduction.reduced import oblique, reduced, spinners
 from .constraints import Checked
 from .relative import PointMotion, moved_place, relative_to
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.linalg import LDL
 from ..compiler import precision
-from ..linalg import LDL
 
 TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
 NOISE = 100.0  # times the precision: below, a pivot is rounding error in any case

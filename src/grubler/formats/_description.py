@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..errors import GrublerError, ModelError
-from ..geometry import Shape
+from ..mechanism.geometry import Shape
+from ..mechanism.parts import check_inertia
 from ..model import Model
-from ..parts import check_inertia
+from ..model.builder import ModelBuilder
 from ._files import MAX_BODIES
 from ._report import Complaints
 from ._xml import Element

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..builder import ModelBuilder
-from ..joints import perpendicular, unit
-from ..spatial import Transform, matrix_quaternion, rpy_matrix
+from ..algebra.spatial import Transform, matrix_quaternion, rpy_matrix
+from ..mechanism.joints import perpendicular, unit
+from ..model.builder import ModelBuilder
 from ._xml import Element
 
 CENTRED = ("fixed", "prismatic", "free")  # kinds for which the place of the axis does not matter

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..errors import ModelError
+from ..model.builder import ModelBuilder
 
 
 def loop_kind(axes: list[np.ndarray]) -> tuple[str, tuple[float, float, float] | None]:

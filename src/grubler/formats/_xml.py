@@ -15,7 +15,7 @@ from xml.parsers import expat
 import numpy as np
 
 from ..errors import ModelError
-from ..parts import LARGEST
+from ..mechanism.parts import LARGEST
 from ._files import MAX_BYTES, Files
 
 MAX_DEPTH = 400  # of elements within elements

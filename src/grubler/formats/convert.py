@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra.spatial import quaternion_matrix
 from ..algorithms import generalized_force, spanning_state
 from ..arguments import public, shown
 from ..errors import InputError, unknown
+from ..mechanism.parts import Body
 from ..model import Model, as_vector
-from ..parts import Body
-from ..spatial import quaternion_matrix
 from .mjcf_equality import constant_joints
 
 WIDTHS = {0: (7, 6), 1: (4, 3)}  # numbers of MuJoCo's free and ball joints in q and v

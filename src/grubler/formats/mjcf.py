@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..builder import ModelBuilder
+from ..algebra.spatial import Transform, axis_rotation, quaternion_matrix
 from ..errors import InputError, ModelError, unknown
-from ..spatial import Transform, axis_rotation, quaternion_matrix
+from ..model.builder import ModelBuilder
 from ._description import Description, add_body
 from ._files import Files
 from ._geometry import add_offset_joint, placed

@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from ..errors import ModelError
-from ..parts import LARGEST
+from ..mechanism.parts import LARGEST
 from ._files import MAX_BODIES, Files
 from ._report import Complaints
 from ._xml import Element, is_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ..builder import ModelBuilder
+from ..algebra.spatial import quaternion_matrix
 from ..errors import ModelError
-from ..spatial import quaternion_matrix
+from ..model.builder import ModelBuilder
 
 CONNECT, WELD, JOINT, TENDON = range(4)
 SITE = 6  # mjOBJ_SITE

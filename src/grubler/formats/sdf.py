@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..errors import InputError, unknown
-from ..parts import inertia_matrix
+from ..mechanism.parts import inertia_matrix
+from ..model.builder import ModelBuilder
 from ._description import Description, add_body, name_massless_leaves
 from ._files import Files
 from ._geometry import add_offset_joint, pose_vector

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..algebra.spatial import Transform, quaternion_matrix, rpy_matrix
 from ..errors import ModelError, unknown
-from ..spatial import Transform, quaternion_matrix, rpy_matrix
 from ._geometry import placed
 from ._xml import Element
 

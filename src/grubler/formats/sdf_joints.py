@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..errors import ModelError, unknown
-from ..joints import unit
+from ..mechanism.joints import unit
+from ..model.builder import ModelBuilder
 from ._xml import Element
 from .sdf_frames import MODEL, Frames
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..algebra.spatial import quaternion_matrix
 from ..errors import ModelError
-from ..geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
+from ..mechanism.geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
 from ..model import Model
-from ..spatial import quaternion_matrix
 from ._files import Files
 from ._geometry import origin
 from ._report import Complaints

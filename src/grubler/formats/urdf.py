@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..builder import ModelBuilder
+from ..algebra.spatial import Transform
 from ..errors import InputError, ModelError, unknown
+from ..mechanism.parts import inertia_matrix
 from ..model import Model
-from ..parts import inertia_matrix
-from ..spatial import Transform
+from ..model.builder import ModelBuilder
 from ._description import Description, add_body, name_massless_leaves
 from ._geometry import carrier_name, origin, placed, pose_vector
 from ._report import Complaints

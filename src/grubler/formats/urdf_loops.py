@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..builder import ModelBuilder
+from ..algebra.spatial import rpy_matrix
 from ..errors import ModelError, unknown
-from ..spatial import rpy_matrix
+from ..model.builder import ModelBuilder
 from ._geometry import origin, turn
 from ._xml import Element
 

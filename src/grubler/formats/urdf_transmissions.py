@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..builder import ModelBuilder
 from ..errors import unknown
+from ..model.builder import ModelBuilder
 from ._xml import Element
 from .urdf_audit import TRANSMISSION, audit
 from .urdf_loops import Closure

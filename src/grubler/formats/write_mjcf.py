@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..loops import LinearCoupling, Loop, LoopJoint, PolynomialCoupling
+from ..algebra.spatial import Transform, matrix_quaternion
+from ..mechanism.loops import LinearCoupling, Loop, LoopJoint, PolynomialCoupling
+from ..mechanism.parts import WORLD, Body
 from ..model import Model
-from ..parts import WORLD, Body
-from ..spatial import Transform, matrix_quaternion
 from .write_urdf import attributes, loop_ends, refuse_if
 
 MINIMUM = 1e-15  # MuJoCo's smallest mass and moment of a moving body

@@ -11,11 +11,11 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from ..algebra.spatial import Transform
 from ..errors import ModelError
-from ..loops import LinearCoupling, Loop, LoopJoint, PolynomialCoupling
+from ..mechanism.loops import LinearCoupling, Loop, LoopJoint, PolynomialCoupling
+from ..mechanism.parts import WORLD, Body
 from ..model import Model
-from ..parts import WORLD, Body
-from ..spatial import Transform
 from ._geometry import rpy_of
 from ._report import FormatWarning
 from .urdf import NO_LIMIT

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import Part, add_part
 
 UP, DOWN = (-np.pi / 2, 0.0, 0.0), (np.pi / 2, 0.0, 0.0)

@@ -18,9 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from ..arguments import public
-from ..builder import ModelBuilder
 from ..errors import InputError
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import AXES, Part, add_part
 
 # Contact points on the links of the uniform chains; longer chains start over.

@@ -8,8 +8,8 @@ published.
 from __future__ import annotations
 
 from ..arguments import public
-from ..builder import ModelBuilder
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import Part, add_base, add_part
 
 BASE = "pelvis"

@@ -7,8 +7,8 @@ violates the triangle inequality by 4 % and is kept as published.
 from __future__ import annotations
 
 from ..arguments import public
-from ..builder import ModelBuilder
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import Part, add_base, add_part, mirrored, rotor
 
 BASE = "Floating Base"

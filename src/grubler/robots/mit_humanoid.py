@@ -7,9 +7,9 @@ Numbers: generalized_rbda v2.1.0, MIT licence, (c) 2023 Matthew Chignoli.
 from __future__ import annotations
 
 from ..arguments import public
-from ..builder import ModelBuilder
 from ..errors import InputError
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import Part, add_base, add_part, mirrored, rotor
 
 BASE = "Floating Base"

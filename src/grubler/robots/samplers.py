@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from ..builder import ModelBuilder
 from ..model import Model
+from ..model.builder import ModelBuilder
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 SKEWED = (0.6, -0.3, 1.0)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..builder import ModelBuilder
 from ..model import Model
+from ..model.builder import ModelBuilder
 from ._parts import Part, add_base, add_part, rotor
 from .mit_humanoid import ARM
 

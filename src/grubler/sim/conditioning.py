@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..assembly import close, move
+from ..coordinates.assembly import close, move
 from ..errors import ClosureError
 
 SMALLEST = 0.1  # of their typical size: pivots of K_d below leave the model's coordinates

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .. import compiled
 from ..algorithms import energy
+from ..compiled import problem as compiled
 from ..model import Model
 from .kernel import Kernel
 

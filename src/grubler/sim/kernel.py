@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import compiled
+from ..compiled import problem as compiled
 from ..compiler import iterate, otherwise
 from ..errors import InputError
-from ..fingerprint import fingerprint
 from ..model import Model
+from ..model.fingerprint import fingerprint
 from .spaces import Partitioned, Spanning
 from .step import INTEGRATORS
 

@@ -169,7 +169,7 @@ class Simulator:
             raise InputError(
                 "this simulator runs on the CPU: make it with target='cuda' to export it"
             )
-        from ..compiler.ptx_function import export_bundle  # here, since few need it
+        from ..compiler.runtime.cuda import export_bundle  # here, since few need it
 
         name = name or f"{self.model.name}_step"
         return export_bundle(self._step, folder, name, candidates, self._about())

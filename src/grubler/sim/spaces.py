@@ -15,16 +15,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ..algebra.linalg import RowSpace, joined
+from ..algebra.spatial import cross, cross_motion
 from ..algorithms.c_aba import c_aba
-from ..algorithms.reduction import reduced
 from ..algorithms.spanning import spanning_map
 from ..compiler import iterate
-from ..coordinates import with_embeddings
-from ..embedding import ImplicitJoint
-from ..linalg import RowSpace, joined
+from ..coordinates.embedding import ImplicitJoint
+from ..coordinates.newton import newton_step
 from ..model import Model
-from ..newton import newton_step
-from ..spatial import cross, cross_motion
+from ..model.exchange import with_embeddings
+from ..reduction.reduced import reduced
 from .conditioning import CHANGE, SMALL, SMALLEST, STEEPEST, slope, typical_sizes
 from .step import both
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import algorithms
 from ..errors import InputError, unknown
-from ..fingerprint import data_digest
 from ..model import Model
+from ..model.fingerprint import data_digest
 from .kernel import Kernel
 
 FORMAT = 2
@@ -130,7 +130,7 @@ class Trajectory:
 
     @cached_property
     def _energies(self) -> np.ndarray:
-        from ..compiled import compile
+        from ..compiled.problem import compile
 
         energy = compile(algorithms.energy, self.model)
         q, v = self._flat

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..parts import WORLD
-from ..spatial import matrix_quaternion
+from ..algebra.spatial import matrix_quaternion
+from ..mechanism.parts import WORLD
 from . import palette
 from .meshes import capsule
 from .outline import FIELD_OF_VIEW, Room

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..loops import LoopJoint
+from ..algebra.spatial import Transform
+from ..mechanism.loops import LoopJoint
+from ..mechanism.parts import WORLD, Body
 from ..model import Model
-from ..parts import WORLD, Body
-from ..spatial import Transform
 
 THIN = 0.009  # radius of a link, as a share of the robot's size
 FIELD_OF_VIEW = 0.6  # rad, narrow: parallel bars look parallel

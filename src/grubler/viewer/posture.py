@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import assembly
-from ..clusters import Cluster
+from ..coordinates import assembly
+from ..coordinates.limits import further_out
 from ..errors import ClosureError, InputError, unknown
-from ..limits import further_out
 from ..model import Model, as_vector
+from ..model.clusters import Cluster
 
 PIECE = 0.15  # rad or m: the longest move that is closed at once, to stay on the branch
 SHORTEST = 5e-4  # a move this short that does not close is out of reach

@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..assembly import TOLERANCE
-from ..loops import Loop, LoopJoint
+from ..algebra.spatial import Transform
+from ..coordinates.assembly import TOLERANCE
+from ..mechanism.loops import Loop, LoopJoint
+from ..mechanism.parts import WORLD, Body
 from ..model import Model
-from ..parts import WORLD, Body
-from ..spatial import Transform
 from . import palette
 from .meshes import loaded
 from .outline import Outline, Room, body_poses, loop_ends, rotors

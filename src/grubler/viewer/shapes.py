@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
-from ..joints import perpendicular, unit
-from ..parts import Body
+from ..mechanism.geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
+from ..mechanism.joints import perpendicular, unit
+from ..mechanism.parts import Body
 
 __all__ = [
     "Ball", "Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Shape", "along",

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
+from ..coordinates.limits import excess
 from ..errors import InputError
-from ..limits import excess
 from ..model import Model, as_vector
 from ..sim import Trajectory
 from . import panel

@@ -4,7 +4,7 @@ Passes and backends read this table; none of them names an operation's propertie
 add an operation, add a row. An operation that no row describes cannot be traced, and the error says
 so. Where its LLVM form is longer than a line, write a function of the emitter and put it in the
 row, as `backends` do for the arctangent (`elementary.py`) and, for a GPU, for the exponential
-(`ptx_elementary.py`).
+(`gpu/elementary.py`).
 
     name         the operation on a tape, as CasADi spells it
     arity        the number of operands

@@ -1,0 +1,1 @@
+"""Vectors, matrices and spatial transforms, on numbers and on symbols."""

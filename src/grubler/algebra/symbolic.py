@@ -1,0 +1,287 @@
+"""Symbols that behave like NumPy arrays, and derivatives of NumPy functions.
+
+The only module that imports CasADi. Algorithms are written against NumPy alone; handed the arrays
+made here they build an expression graph instead of numbers, which the compiler turns into code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import casadi
+import numpy as np
+
+from ..errors import InputError
+
+VERSION = f"CasADi {casadi.__version__}"  # of what simplifies expressions while they are built
+
+Array = np.ndarray  # a NumPy array, or a symbolic array with NumPy's semantics
+
+
+def symbols(name: str, *shape: int):
+    """A symbolic array with NumPy's semantics, of the given shape (one or two axes)."""
+    if len(shape) == 1:
+        # casadi.array reads a column as one element: hand it a row.
+        x = casadi.array(casadi.SX.sym(name, 1, shape[0]), ndim=1)
+    else:
+        x = casadi.array(casadi.SX.sym(name, *shape), ndim=len(shape))
+    assert x.shape == shape, (x.shape, shape)
+    return x
+
+
+def is_symbolic(*arrays) -> bool:
+    """Whether any of the arguments carries symbols."""
+    return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
+
+
+def is_zero(x) -> bool:
+    """Whether a scalar is zero at every state: the number zero, or an expression without symbols
+    that is zero."""
+    return casadi.SX(x.to_casadi()).is_zero() if is_symbolic(x) else bool(x == 0.0)
+
+
+def cross(a, b):
+    """The cross product of two 3-vectors with symbols, in one call."""
+    return casadi.array(casadi.cross(to_sx(a), to_sx(b)).T, ndim=1)
+
+
+def skew(p):
+    """The matrix of the cross product of a 3-vector with symbols, in one call."""
+    return casadi.array(casadi.densify(casadi.skew(to_sx(p))), ndim=2)
+
+
+def symmetric(M):
+    """A matrix with symbols, its lower triangle replaced by the mirrored upper one."""
+    M = M.to_casadi()
+    return casadi.array(casadi.densify(casadi.triu(M) + casadi.triu(M, False).T), ndim=2)
+
+
+def constant(x) -> np.ndarray | None:
+    """The numbers of an array in which no symbol is left, or None."""
+    if not is_symbolic(x):
+        return np.asarray(x)
+    matrix = casadi.densify(casadi.SX(x.to_casadi()))
+    if not matrix.is_constant():
+        return None
+    return np.array(casadi.DM(matrix), dtype=float).reshape(x.shape)
+
+
+# Angles made from a cosine and a sine, by the node of their expression (kept alive with them).
+_angles: OrderedDict[int, tuple] = OrderedDict()
+
+
+def angle_of(angle, cosine, sine):
+    """`angle`, whose cosine and sine are known: `cos_sin` gives them back without computing them.
+
+    A closed form finds directions; joints want their cosine and sine, and few want the angle.
+    """
+    if is_symbolic(angle):
+        node = casadi.SX(angle.to_casadi())
+        _angles[node.element_hash()] = (node, cosine, sine)
+        if len(_angles) > 4096:
+            _angles.popitem(last=False)
+    return angle
+
+
+def cos_sin(angle, offset: float = 0.0):
+    """The cosine and the sine of an angle, or of one that is `offset` further."""
+    known = None
+    if is_symbolic(angle):
+        known = _angles.get(casadi.SX(angle.to_casadi()).element_hash())
+    if known is None:
+        angle = angle + offset if offset else angle
+        return np.cos(angle), np.sin(angle)
+    _, c, s = known
+    if not offset:
+        return c, s
+    return c * np.cos(offset) - s * np.sin(offset), s * np.cos(offset) + c * np.sin(offset)
+
+
+def to_sx(x) -> casadi.SX:
+    """The CasADi matrix of an array: a column for a 1-D array."""
+    if not is_symbolic(x):
+        return casadi.SX(casadi.DM(np.atleast_1d(np.asarray(x, dtype=float))))
+    if isinstance(x, casadi.SX):
+        return x
+    matrix = casadi.SX(x.to_casadi())
+    return casadi.reshape(matrix, x.size, 1) if x.ndim == 1 else matrix
+
+
+def from_sx(matrix: casadi.SX, shape: tuple[int, ...]):
+    """An array with NumPy's semantics and the given shape from a CasADi matrix."""
+    matrix = casadi.densify(matrix)
+    if len(shape) == 1:
+        x = casadi.array(casadi.reshape(matrix, 1, shape[0]), ndim=1)
+    elif len(shape) == 0:
+        x = casadi.array(matrix, ndim=0)
+    else:
+        x = casadi.array(matrix, ndim=2)
+    assert x.shape == shape, (x.shape, shape)
+    return x
+
+
+def trace(fn: Callable, shapes: Sequence[tuple[int, ...]], name: str = "f") -> casadi.Function:
+    """The CasADi Function of a NumPy function: `fn` run once on symbols of the given shapes.
+
+    One- and two-dimensional arguments; the outputs are those of `fn`, in order.
+    """
+    args = [symbols(f"x{i}", *shape) for i, shape in enumerate(shapes)]
+    out = fn(*args)
+    outputs = list(out) if isinstance(out, (tuple, list)) else [out]
+    return casadi.Function(name, [to_sx(a) for a in args], [to_sx(o) for o in outputs])
+
+
+class Differentiable:
+    """A NumPy function R^n -> R^m with its value, Jacobian and directional second derivative.
+
+    value(x) = f(x),  jacobian(x) = df/dx,  curvature(x, d) = d/dt (df/dx) d along dx/dt = d.
+    Works on floats and on symbols alike; the derivatives are exact.
+    """
+
+    def __init__(self, fn: Callable, n: int):
+        self.fn, self.n = fn, n
+
+    @cached_property
+    def _functions(self):
+        x, d = casadi.SX.sym("x", self.n), casadi.SX.sym("d", self.n)
+        try:
+            f = to_sx(self.fn(from_sx(x, (self.n,))))
+        except TypeError as error:
+            raise InputError(
+                f"the function {getattr(self.fn, '__name__', self.fn)!r} is untraceable: {error}; "
+                "build arrays with np.stack / np.concatenate instead of np.array, and use np.where "
+                "instead of `if` on a value"
+            ) from error
+        J = casadi.jacobian(f, x)
+        Jd = casadi.jtimes(f, x, d)
+        curvature = casadi.jtimes(Jd, x, d)
+        make = casadi.Function
+        return make("f", [x], [f]), make("J", [x], [J]), make("c", [x, d], [curvature])
+
+    @property
+    def m(self) -> int:
+        """The number of outputs."""
+        return self._functions[0].size1_out(0)
+
+    def value(self, x):
+        return self._call(self._functions[0], (self.m,), x)
+
+    def jacobian(self, x):
+        return self._call(self._functions[1], (self.m, self.n), x)
+
+    def curvature(self, x, d):
+        return self._call(self._functions[2], (self.m,), x, d)
+
+    @staticmethod
+    def _call(function: casadi.Function, shape, *args):
+        if is_symbolic(*args):
+            return from_sx(function(*[to_sx(a) for a in args]), shape)
+        return np.array(casadi.DM(function(*args)), dtype=float).reshape(shape)
+
+
+def function_of(inputs: Sequence, outputs: Sequence, name: str = "f") -> casadi.Function:
+    """The CasADi Function from symbolic arrays (pure symbols) to arrays built from them."""
+    options = {"allow_free": True}  # reported by `free_symbols`, with a message of our own
+    return casadi.Function(name, [to_sx(a) for a in inputs], [to_sx(o) for o in outputs], options)
+
+
+def free_symbols(function: casadi.Function) -> list[str]:
+    """The names of symbols that a Function uses without receiving them."""
+    return [str(s) for s in function.free_sx()] if function.has_free() else []
+
+
+_OPERATION_NAMES = {
+    getattr(casadi, name): name[3:].lower() for name in dir(casadi) if name.startswith("OP_")
+}
+
+
+def instructions_of(function: casadi.Function):
+    """The instruction list of an SX Function, one tuple an instruction, work registers as written.
+
+    ("input", register, argument, element), ("output", output, element, register),
+    ("const", register, value), (operation, register, operand registers...); elements are counted
+    row by row, as NumPy does.
+    """
+    into = [_row_major(function.sparsity_in(i)) for i in range(function.n_in())]
+    out = [_row_major(function.sparsity_out(i)) for i in range(function.n_out())]
+    for k in range(function.n_instructions()):
+        name = _OPERATION_NAMES[function.instruction_id(k)]
+        if name == "const":
+            yield name, function.instruction_output(k)[0], function.instruction_constant(k)
+            continue
+        operands = function.instruction_input(k)
+        results = function.instruction_output(k)
+        if name == "input":
+            argument, element = operands
+            yield name, results[0], argument, into[argument][element]
+        elif name == "output":
+            output, element = results
+            yield name, output, out[output][element], operands[0]
+        else:
+            yield name, results[0], *operands
+
+
+def _row_major(sparsity: casadi.Sparsity) -> list[int]:
+    """For each nonzero of a CasADi matrix its position in the row-major dense array."""
+    columns = sparsity.size2()
+    return [r * columns + c for r, c in zip(*sparsity.get_triplet())]
+
+
+@contextmanager
+def only_pure_operations():
+    """Turn what CasADi would do silently or wrongly on symbols into a TypeError.
+
+    `float(symbol)` is NaN there, so that `math.sin(x)` and `zeros[0] = x` would compile to
+    nonsense; a write into a symbolic array does not reach the arrays that share its memory.
+    """
+    cls = casadi.ArrayInterface
+    saved = {name: cls.__dict__.get(name) for name in _IMPURE}
+
+    def refuse_number(method):
+        def convert(self):
+            if not self.to_casadi().is_constant():
+                raise TypeError("a symbol was converted to a Python number")
+            return method(self)
+
+        return convert
+
+    def refuse_write(self, *_):
+        raise TypeError("in-place write into a symbolic array")
+
+    def refuse_augmented(self, *_):
+        # A scalar is immutable in NumPy too: Python then falls back to s = s + x.
+        if self.ndim == 0:
+            return NotImplemented
+        raise TypeError("in-place write into a symbolic array")
+
+    with _tracing_lock:
+        for name in _IMPURE:
+            if name in ("__float__", "__int__"):
+                replacement = refuse_number(saved[name])
+            else:
+                replacement = refuse_write if name == "__setitem__" else refuse_augmented
+            setattr(cls, name, replacement)
+        try:
+            yield
+        finally:
+            for name, method in saved.items():
+                if method is None:
+                    delattr(cls, name)
+                else:
+                    setattr(cls, name, method)
+
+
+_IMPURE = (
+    "__float__",
+    "__int__",
+    "__setitem__",
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__itruediv__",
+)
+_tracing_lock = threading.RLock()  # the class is shared: one trace at a time

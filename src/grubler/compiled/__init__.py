@@ -1,0 +1,1 @@
+"""Algorithms bound to a model and handed to the compiler."""

@@ -1,0 +1,1 @@
+"""Machine code from a tape: LLVM IR, the CPU, C, NVIDIA GPUs."""

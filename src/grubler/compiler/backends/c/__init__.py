@@ -1,0 +1,1 @@
+"""A tape as C, or as an object file."""

@@ -1,0 +1,1 @@
+"""Kernels for the CPU: batches, single states, calls from Python."""

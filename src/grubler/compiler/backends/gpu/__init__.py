@@ -1,0 +1,1 @@
+"""A tape as PTX for NVIDIA GPUs."""

@@ -1,0 +1,1 @@
+"""A tape as LLVM IR, for the CPU and for GPUs."""

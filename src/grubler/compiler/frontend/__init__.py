@@ -1,0 +1,1 @@
+"""From a NumPy function to a tape."""

@@ -1,0 +1,1 @@
+"""Compiled functions: kernels built, cached on disk, and called."""

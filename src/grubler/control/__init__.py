@@ -1,0 +1,1 @@
+"""Actuators, on independent and dependent joints."""

@@ -1,0 +1,1 @@
+"""How a cluster moves: independent coordinates, closed loops, ranks, limits."""

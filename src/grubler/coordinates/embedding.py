@@ -1,0 +1,310 @@
+"""How a cluster's independent coordinates move its tree joints: q = γ(y), qd = G v, qdd = G a + g.
+
+Three ways, one interface (3): no loop at all (G = 1), loops with an explicit map (the independent
+positions are the coordinates), and loops closed implicitly (the spanning positions are the
+coordinates, and G, g come by generalized coordinate partitioning).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..algebra.linalg import eliminated, solve_general
+from ..errors import PartitionError
+from ..mechanism.loops import Loop
+from ..mechanism.loops.base import ExplicitLoop
+from ..mechanism.parts import Body
+
+SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
+DEAD = 1e-6  # bars of a closed form that meet at a smaller angle are stretched
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding(ABC):
+    """The joint of a cluster: its bodies' tree joints with the loops between them."""
+
+    bodies: tuple[Body, ...]
+    loops: tuple[Loop, ...]
+
+    implicit = False
+    always_closed = False  # whether its loops close at every q
+    kept = ()  # rows of the stacked K that are independent; empty: all of them
+
+    @cached_property
+    def columns(self) -> dict[int, slice]:
+        """Columns of each body's joint in the cluster's spanning velocities."""
+        return column_slices(self.bodies)
+
+    @cached_property
+    def nv_span(self) -> int:
+        return sum(body.joint.nv for body in self.bodies)
+
+    @property
+    @abstractmethod
+    def independent(self) -> tuple[int, ...]:
+        """Columns of the cluster's spanning velocities that are its coordinates v."""
+
+    @property
+    def nv(self) -> int:
+        return len(self.independent)
+
+    @property
+    def coordinates(self) -> tuple[Body, ...]:
+        """The bodies whose joint positions are the cluster's part of q: all, unless explicit."""
+        return self.bodies
+
+    @property
+    def nq(self) -> int:
+        return sum(body.joint.nq for body in self.coordinates)
+
+    def positions(self, q) -> dict:
+        """The position of every tree joint, by body index."""
+        return self._split_q(q, self.bodies)
+
+    def reframed(self, bodies: Sequence[Body], new: dict) -> Embedding:
+        """The same where bodies have other frames, `new` from the old ones."""
+        return self
+
+    @abstractmethod
+    def velocity_map(self, positions: dict, v):
+        """G (nv_span, nv), the spanning velocities G v by body, and g by body (v may be None)."""
+
+    def check(self, positions: dict) -> None:
+        """Refuse a configuration at which the embedding is singular (floats only)."""
+        return None
+
+    def condition(self, positions: dict):
+        """How badly velocities of the dependent joints are determined: 1 at best, infinite at a
+        singularity (floats and symbols)."""
+        return 1.0
+
+    def split(self, spanning) -> dict:
+        """Stacked spanning velocities by body index."""
+        return {i: spanning[columns] for i, columns in self.columns.items()}
+
+    def _split_q(self, q, bodies: Sequence[Body]) -> dict:
+        values, start = {}, 0
+        for body in bodies:
+            values[body.index] = q[start : start + body.joint.nq]
+            start += body.joint.nq
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class OpenJoint(Embedding):
+    """One body and no loop: an ordinary joint, G = 1, g = 0."""
+
+    @property
+    def independent(self):
+        return tuple(range(self.nv_span))
+
+    def velocity_map(self, positions, v):
+        n = self.nv_span
+        if v is None:
+            return np.eye(n), None, None
+        return np.eye(n), self.split(v), self.split(np.zeros(n))
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitJoint(Embedding):
+    """Loops solved for their dependent joints, one after the other in `steps`.
+
+    `kept` are the rows of the stacked K that are independent, where that is not all of them.
+    """
+
+    steps: tuple[ExplicitLoop, ...] = ()
+    kept: tuple[int, ...] = ()
+
+    @cached_property
+    def always_closed(self):
+        return len(self.steps) == len(self.loops) and all(step.everywhere for step in self.steps)
+
+    @cached_property
+    def coordinates(self):
+        dependent = {body.index for step in self.steps for body in step.outputs}
+        return tuple(body for body in self.bodies if body.index not in dependent)
+
+    @cached_property
+    def independent(self):
+        return tuple(
+            c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
+        )
+
+    def positions(self, q):
+        values = self._split_q(q, self.coordinates)
+        for step in self.steps:
+            solved, start = step.value(step._gather(values)), 0
+            for body in step.outputs:
+                values[body.index] = solved[start : start + body.joint.nq]
+                start += body.joint.nq
+        return values
+
+    def velocity_map(self, positions, v):
+        rows, start = {}, 0
+        identity = np.eye(self.nv)
+        for body in self.coordinates:
+            rows[body.index] = identity[start : start + body.joint.nv]
+            start += body.joint.nv
+        drift = {body.index: np.zeros(body.joint.nv) for body in self.coordinates}
+        for step in self.steps:  # the chain rule, step by step
+            x = step._gather(positions)
+            J = step.jacobian(x)
+            G = J @ np.concatenate([rows[body.index] for body in step.inputs])
+            rows |= _by_body(step.outputs, G)
+            if v is not None:
+                rate = np.concatenate([rows[body.index] for body in step.inputs]) @ v
+                g = J @ step._gather(drift) + step.curvature(x, rate)
+                drift |= _by_body(step.outputs, g)
+        G = np.concatenate([rows[body.index] for body in self.bodies])
+        return (G, None, None) if v is None else (G, self.split(G @ v), drift)
+
+    def condition(self, positions: dict):
+        worst = 1.0
+        for step in self.steps:
+            conditioning = getattr(step, "conditioning", None)
+            if conditioning is not None:
+                worst = np.maximum(worst, 1.0 / conditioning(positions))
+        return worst
+
+    def check(self, positions: dict) -> None:
+        """Refuse a dead point of a closed form, where positions give no velocities."""
+        for step in self.steps:
+            conditioning = getattr(step, "conditioning", None)
+            if conditioning is not None and not conditioning(positions) > DEAD:
+                raise PartitionError(
+                    f"loop '{step.name}' is at a dead point at this q: joints "
+                    f"{', '.join(body.joint.name for body in step.inputs)} do not determine the "
+                    "others here; mark other joints independent=True"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitJoint(Embedding):
+    """Loops closed implicitly: G = [1; -K_d⁻¹ K_i], g = [0; K_d⁻¹ k] on the kept rows of K.
+
+    `kept` are the rows of the stacked K that are independent, `dependent` the columns solved for,
+    `order` the order in which the kept rows are eliminated. `doubt` says in words where the rank
+    can be read in two ways, and is empty where it cannot.
+    """
+
+    kept: tuple[int, ...] = ()
+    dependent: tuple[int, ...] = ()
+    order: tuple[int, ...] = field(default=())
+    doubt: str = field(default="", metadata={"fingerprint": False})
+
+    implicit = True
+
+    @cached_property
+    def independent(self):
+        return tuple(c for c in range(self.nv_span) if c not in self.dependent)
+
+    def reframed(self, bodies, new):
+        return replace(self, loops=tuple(loop.reframed(bodies, new) for loop in self.loops))
+
+    def constraint(self, positions: dict, velocities: dict | None):
+        """The stacked K (rows, nv_span) and k of all loops (2)."""
+        return stack_rows(self.bodies, self.loops, positions, velocities)
+
+    def velocity_map(self, positions, v):
+        K, _ = self.constraint(positions, None)
+        kept = list(self.kept)
+        K = K[kept]
+        Kd, Ki = K[:, list(self.dependent)], K[:, list(self.independent)]
+        Gd = -solve_general(Kd, Ki, self.order)
+        G = self._scatter(Gd, np.eye(self.nv))
+        if v is None:
+            return G, None, None
+        velocities = self.split(G @ v)
+        _, k = self.constraint(positions, velocities)
+        g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
+        return G, velocities, self.split(g)
+
+    def pivots(self, positions):
+        """The pivots of the elimination of K_d in its order, and their inverses: some pivot is
+        small near a singularity of the partition."""
+        K, _ = self.constraint(positions, None)
+        K = K[list(self.kept)]
+        Kd, Ki = K[:, list(self.dependent)], K[:, list(self.independent)]
+        _, pivots, inverses = eliminated(Kd, Ki, self.order)
+        return pivots, inverses
+
+    def _scatter(self, dependent, independent):
+        """Rows of dependent and independent columns in the cluster's own order."""
+        rows = [None] * self.nv_span
+        for i, c in enumerate(self.dependent):
+            rows[c] = dependent[i]
+        for i, c in enumerate(self.independent):
+            rows[c] = independent[i]
+        return np.stack(rows)
+
+    def condition(self, positions: dict):
+        """‖K_d‖ ‖K_d⁻¹‖ in the Frobenius norm, by the elimination that velocities use: large, too,
+        where its fixed order meets a small pivot."""
+        K = self.constraint(positions, None)[0][list(self.kept)]
+        Kd = K[:, list(self.dependent)]
+        inverse = solve_general(Kd, np.eye(len(self.kept)), self.order)
+        return np.sqrt(np.sum(Kd * Kd) * np.sum(inverse * inverse))
+
+    def check(self, positions: dict) -> None:
+        """Refuse a configuration at which the dependent columns lose rank (floats only)."""
+        K, _ = self.constraint(positions, None)
+        Kd = K[np.ix_(self.kept, self.dependent)]
+        sizes = np.linalg.svd(Kd, compute_uv=False)
+        if sizes[-1] < SINGULAR * max(sizes[0], 1e-300):
+            names = ", ".join(f"'{loop.name}'" for loop in self.loops)
+            raise PartitionError(
+                f"the partition of loop {names} is singular at this q (smallest pivot "
+                f"{sizes[-1]:.1e}): the independent joints {', '.join(self.independent_names)} do "
+                "not determine the others here; mark other joints independent=True"
+            )
+
+    @property
+    def independent_names(self) -> list[str]:
+        names = [n for body in self.bodies for n in body.joint.names(body.joint.motion.labels)]
+        return [names[c] for c in self.independent]
+
+
+def column_slices(bodies: Sequence[Body]) -> dict[int, slice]:
+    """The columns of each body's joint in the stacked velocities of some bodies, by body index."""
+    columns, start = {}, 0
+    for body in bodies:
+        columns[body.index] = slice(start, start + body.joint.nv)
+        start += body.joint.nv
+    return columns
+
+
+def _by_body(bodies: Sequence[Body], stacked) -> dict:
+    """Rows of stacked spanning velocities by body index."""
+    rows, start = {}, 0
+    for body in bodies:
+        rows[body.index] = stacked[start : start + body.joint.nv]
+        start += body.joint.nv
+    return rows
+
+
+def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
+    """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
+    columns = column_slices(bodies)
+    width = sum(body.joint.nv for body in bodies)
+    rows, biases = [], []
+    for loop in loops:
+        blocks, k = loop.linearize(positions, velocities)
+        rows.append(side_by_side(blocks, columns, loop.rows, width))
+        biases.append(k)
+    return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
+
+
+def side_by_side(blocks: dict, columns: dict[int, slice], height: int, width: int):
+    """The blocks of one loop at their columns, zeros between them."""
+    row, end = [], 0
+    for i in sorted(blocks, key=lambda i: columns[i].start):
+        if columns[i].start > end:
+            row.append(np.zeros((height, columns[i].start - end)))
+        row.append(blocks[i])
+        end = columns[i].stop
+    return np.concatenate([*row, np.zeros((height, width - end))], axis=1)

@@ -1,0 +1,70 @@
+"""One Newton step towards closed loops, as straight-line code on floats and symbols."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algebra.linalg import LDL, solve_general, symmetric
+
+LIMIT = 0.5  # rad or m: no joint moves further in one step, so that a poor guess does not leap
+
+
+def newton_step(joint, x, hold=True):
+    """The next positions of an implicit cluster and the residual at the present ones.
+
+    With `hold` the independent joints stay; otherwise all joints move, each as little as possible.
+    """
+    positions = joint.positions(x)
+    phi = equations(joint.loops, positions)
+    K, _ = joint.constraint(positions, None)
+    kept = list(joint.kept)
+    K = K[kept]
+    if hold:
+        solved = solve_general(K[:, list(joint.dependent)], phi[kept], joint.order)
+        move = joint._scatter(-solved, np.zeros(joint.nv))
+    else:
+        move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
+    size = largest_entry(move)
+    step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
+    return moved_by(joint, positions, step), beyond_slack(joint.loops, phi)
+
+
+def beyond_slack(loops, phi):
+    """The residual without what round-off of the description leaves open of some rows."""
+    slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
+    if not slack.any():
+        return phi
+    rows = range(len(slack))
+    return np.stack(
+        [np.maximum(np.abs(phi[i]) - slack[i], 0.0) if slack[i] else phi[i] for i in rows]
+    )
+
+
+def moved_by(joint, positions, step):
+    """The stacked positions of a cluster's joints after a step, by body index."""
+    return np.concatenate(
+        [b.joint.motion.integrate(positions[b.index], step[b.index]) for b in joint.bodies]
+    )
+
+
+def equations(loops, positions):
+    """The rows of all loops that K derives from; `reversal` tells false assemblies."""
+    return np.concatenate([loop.equations(positions) for loop in loops])
+
+
+def reversal(loops, positions):
+    """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
+    cosines = [loop.alignment(positions) for loop in loops]
+    least = None
+    for cosine in cosines:
+        if cosine is not None:
+            least = cosine if least is None else np.minimum(least, cosine)
+    return 0.0 if least is None else np.where(least > 0.0, 0.0, np.pi)
+
+
+def largest_entry(x):
+    """The largest |x_i| of a vector, on floats and symbols."""
+    size = np.abs(x[0])
+    for i in range(1, x.shape[0]):
+        size = np.maximum(size, np.abs(x[i]))
+    return size

@@ -1,0 +1,1 @@
+"""What a mechanism is made of: joints, bodies, loops, shapes."""

@@ -1,0 +1,88 @@
+"""A user's own constraint, written once in NumPy; its derivatives come by differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...algebra.symbolic import Differentiable
+from ...errors import ModelError
+from ..parts import Body
+from .base import ExplicitLoop, Loop
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitConstraint(Loop):
+    """φ(q) = 0 over the stacked positions of the named joints, of any kind."""
+
+    involved: tuple[Body, ...]
+    phi: Callable
+
+    @cached_property
+    def _function(self) -> Differentiable:
+        return Differentiable(self.phi, sum(body.joint.nq for body in self.involved))
+
+    @property
+    def bodies(self):
+        return tuple(body.index for body in self.involved)
+
+    @property
+    def rows(self):
+        return self._function.m
+
+    def residual(self, q):
+        return self._function.value(np.concatenate([q[body.index] for body in self.involved]))
+
+    def linearize(self, q, v):
+        """K = dφ/dq dq/dt(v), column by column; k = -d/dt(K) v (after (3))."""
+        stacked = np.concatenate([q[body.index] for body in self.involved])
+        J = self._function.jacobian(stacked)
+        blocks, start = {}, 0
+        for body in self.involved:
+            motion = body.joint.motion
+            Jq = J[:, start : start + motion.nq]
+            start += motion.nq
+            columns = [motion.derivative(q[body.index], e) for e in np.eye(motion.nv)]
+            blocks[body.index] = Jq @ np.stack(columns, axis=1)
+        if v is None:
+            return blocks, None
+        rate = [b.joint.motion.derivative(q[b.index], v[b.index]) for b in self.involved]
+        drift = [b.joint.motion.second(q[b.index], v[b.index]) for b in self.involved]
+        curvature = self._function.curvature(stacked, np.concatenate(rate))
+        return blocks, -(curvature + J @ np.concatenate(drift))
+
+    def describe(self):
+        return f"φ({', '.join(body.joint.name for body in self.involved)}) = 0, {self.rows} rows"
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitConstraint(ExplicitLoop):
+    """q_dependent = γ(y), the closed form of a mechanism's dependent joints."""
+
+    gamma: Callable
+
+    @cached_property
+    def _function(self) -> Differentiable:
+        function = Differentiable(self.gamma, len(self.inputs))
+        if function.m != len(self.outputs):
+            raise ModelError(
+                f"constraint '{self.name}': gamma returns {function.m} values for "
+                f"{len(self.outputs)} dependent joints"
+            )
+        return function
+
+    def value(self, x):
+        return self._function.value(x)
+
+    def jacobian(self, x):
+        return self._function.jacobian(x)
+
+    def curvature(self, x, d):
+        return self._function.curvature(x, d)
+
+    def describe(self):
+        outputs = ", ".join(body.joint.name for body in self.outputs)
+        return f"({outputs}) = γ({', '.join(body.joint.name for body in self.inputs)})"

@@ -1,0 +1,101 @@
+"""What every analytic module can do: a loop joint solved for some of its joints in closed form.
+
+A module takes the place of the numeric closing of one loop joint: it gives γ, its Jacobian and its
+curvature (the explicit form of Table I of Kumar et al.) of the `outputs` from the `inputs`, the
+other joints of the loop. The rows of the implicit form stay those of the loop itself, so that a
+module is checked against the loop that it closes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....algebra.symbolic import angle_of
+from ....errors import ModelError
+from ..base import ExplicitLoop
+from ..joint import LoopJoint
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedForm(ExplicitLoop):
+    """A loop joint and the closed form of its `outputs`, joints of any kind.
+
+    `branch` is +1 or -1, the assembly of the two that the same inputs allow; `centre` holds the
+    outputs at the reference: of the angles of one pose, those within half a turn of it are taken.
+    """
+
+    loop: LoopJoint
+    branch: int
+    centre: np.ndarray
+
+    module = "closed form"
+
+    def __post_init__(self):
+        if self.branch not in (1, -1):
+            raise ModelError(
+                f"branch of loop '{self.name}' is {self.branch!r}: give +1 or -1, the two ways in "
+                "which it can be assembled"
+            )
+
+    @abstractmethod
+    def value(self, x):
+        """γ: the stacked positions of the outputs at the stacked positions of the inputs."""
+
+    @property
+    def bodies(self):
+        return self.loop.bodies
+
+    @property
+    def rows(self):
+        return self.loop.rows
+
+    @property
+    def lengths(self):
+        return self.loop.lengths
+
+    def residual(self, q):
+        return self.loop.residual(q)
+
+    def linearize(self, q, v):
+        return self.loop.linearize(q, v)
+
+    def gap(self, q):
+        return self.loop.gap(q)
+
+    def equations(self, q):
+        return self.loop.equations(q)
+
+    def alignment(self, q):
+        return self.loop.alignment(q)
+
+    def with_branch(self, branch: int) -> ClosedForm:
+        """The same module on a branch."""
+        return replace(self, branch=branch)
+
+    def describe(self):
+        outputs = ", ".join(body.joint.name for body in self.outputs)
+        inputs = ", ".join(body.joint.name for body in self.inputs)
+        return f"{self.loop.describe()}; {self.module}: ({outputs}) = γ({inputs})"
+
+    def _gather(self, values):
+        return np.concatenate([values[body.index] for body in self.inputs])
+
+    def _spread(self, bodies, x, velocities: bool = False) -> dict:
+        """Stacked positions (or velocities) by body index."""
+        values, start = {}, 0
+        for body in bodies:
+            n = body.joint.nv if velocities else body.joint.nq
+            values[body.index] = x[start : start + n]
+            start += n
+        return values
+
+
+def angle_between(cosine, sine, length, centre: float):
+    """The angle of the direction (cosine, sine) / length within half a turn of `centre`."""
+    c, s = float(np.cos(centre)), float(np.sin(centre))
+    angle = centre + np.arctan2(sine * c - cosine * s, cosine * c + sine * s)
+    inverse = 1.0 / length
+    return angle_of(angle, cosine * inverse, sine * inverse)
