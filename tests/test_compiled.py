@@ -142,7 +142,9 @@ class TestInterface:
         monkeypatch.setenv("GRUBLER_CACHE_DIR", str(tmp_path / "cache"))
         asked, model = [], load("four_bar")
         monkeypatch.setattr(
-            gb.compiled.compiler, "estimate_cycles", lambda *_: asked.append(1) or float(len(asked))
+            gb.compiled.problem.compiler,
+            "estimate_cycles",
+            lambda *_: asked.append(1) or float(len(asked)),
         )
         methods = len(gb.forward_dynamics.exact_methods)
         for _ in range(3):

@@ -17,8 +17,8 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler import compiled
 from grubler.algebra.spatial import Transform
+from grubler.compiled import problem as compiled
 from grubler.model.fingerprint import UNKNOWN, data_digest, fingerprint
 
 

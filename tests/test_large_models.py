@@ -10,7 +10,8 @@ import pytest
 
 import grubler as gb
 from conftest import load
-from grubler import compiler, linalg, spatial
+from grubler import compiler
+from grubler.algebra import linalg, spatial
 
 
 def calls(fn, *arguments) -> int:

@@ -103,4 +103,4 @@ def test_unknown_name():
     with pytest.raises(AttributeError, match="did you mean forward_dynamics"):
         _ = gb.forwad_dynamics
     assert not hasattr(gb, "__wrapped__")
-    assert gb.spatial.Transform  # submodules are there without an import of their own
+    assert gb.algebra.spatial.Transform  # submodules are there without an import of their own

@@ -162,8 +162,8 @@ def test_pinocchio_constraint_frames(robot, i):
         J, gamma, frames = [], [], []
         for contact in held:
             body = model.body(contact["joint1"]).index
-            place = gb.spatial.Transform(np.array(contact["R1"]).T, np.array(contact["p1"]))
-            frame = gb.parts.Frame(contact["name"], body, place)
+            place = gb.algebra.spatial.Transform(np.array(contact["R1"]).T, np.array(contact["p1"]))
+            frame = gb.mechanism.parts.Frame(contact["name"], body, place)
             rows = (3, 4, 5, 0, 1, 2) if contact["type"] == "6D" else (3, 4, 5)
             jacobian = gb.frame_jacobian(model, q, frame)
             drift = gb.frame_acceleration_bias(model, q, v, frame)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grubler import spatial
+from grubler.algebra import spatial
 from grubler.algebra.linalg import LDL, pivot_order, solve_general, symmetric
 from grubler.algebra.symbolic import Differentiable, is_symbolic, symbols, trace
 from grubler.errors import InputError

@@ -1,7 +1,10 @@
 """What the package offers: read by editors and type checkers, and by `__init__.py` itself."""
 
 # ruff: isort: skip_file
-from . import gpu as gpu, robots as robots
+from . import (
+    gpu as gpu,
+    robots as robots,
+)
 from .control.actuation import (
     actuator_effort as actuator_effort,
     actuator_inertia as actuator_inertia,
@@ -45,10 +48,8 @@ from .compiled.problem import (
     compile as compile,
     count_operations as count_operations,
 )
-from .compiler.runtime import (
-    export as export,
-)
 from .compiler import (
+    export as export,
     iterate as iterate,
     otherwise as otherwise,
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import grubler.compiler as gc
-from grubler import symbolic
+from grubler.algebra import symbolic
 from grubler.compiler.backends.llvm.emitter import KEPT
 from grubler.compiler.backends.llvm.lower import lower
 from grubler.compiler.errors import DialectError

@@ -51,7 +51,7 @@ def test_loops_meet_where_they_are_closed(scene):
 
 def test_the_ends_of_a_loop_are_the_named_bodies(scene):
     for loop in scene.model.loops:
-        if isinstance(loop, gb.loops.LoopJoint):
+        if isinstance(loop, gb.mechanism.loops.LoopJoint):
             names = ["world" if i == WORLD else scene.model.bodies[i].name
                      for i, _ in loop_ends(loop)]  # fmt: skip
             assert names == list(loop.ends)

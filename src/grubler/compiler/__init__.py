@@ -25,7 +25,7 @@ from .passes import cost
 from .passes.limbs import side_by_side
 from .passes.simplify import shortened, simplify
 from .runtime import cache
-from .runtime.export import export
+from .runtime.exported import export
 from .runtime.function import CompiledFunction
 from .runtime.program import Program, single_width
 
