@@ -79,7 +79,8 @@ MUTATE = textwrap.dedent(
     """
     import struct, sys
     import numpy as np
-    from grubler.compiler import cpu, elf
+    from grubler.compiler.backends.cpu import host as cpu
+    from grubler.compiler.runtime import elf
     code, rng = open(sys.argv[1], "rb").read(), np.random.default_rng(int(sys.argv[2]))
     start, number = struct.unpack_from("<Q", code, 40)[0], struct.unpack_from("<H", code, 60)[0]
     tables = [(0, 64), (start, start + 64 * number)]
