@@ -125,7 +125,7 @@ def test_equal_contents_have_equal_fingerprints():
         assert fingerprint(x) == fingerprint(copy.copy(x) if x.__hash__ else type(x)({"a": 0.5}))
     assert fingerprint(np.asfortranarray(np.eye(3) + 1)) == fingerprint(np.eye(3) + 1)
     assert fingerprint({"c", "a", "b"}) == fingerprint({"b", "c", "a"})
-    text = "from grubler.fingerprint import *; print(fingerprint({'c', 'a', 'b'}, slice(3)))"
+    text = "from grubler.model.fingerprint import *; print(fingerprint({'c', 'a', 'b'}, slice(3)))"
     there = [
         subprocess.check_output(
             [sys.executable, "-c", text], env=os.environ | {"PYTHONHASHSEED": seed}, text=True
