@@ -39,7 +39,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..algebra.symbolic import is_symbolic
-from ..algorithms import forward_dynamics
+from ..algorithms import FORWARD, forward_dynamics
 from ..algorithms.first_pass import parent_of
 from ..compiled.problem import quickest
 from ..compiler import estimate_cycles, otherwise
@@ -66,7 +66,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     """
     if not constraints:
         method = quickest(forward_dynamics, model.nominal) if is_symbolic(q) else "c_aba"
-        return forward_dynamics(model, q, v, tau, f_ext, method=method), np.zeros(0)
+        return FORWARD[method](model, q, v, tau, f_ext), np.zeros(0)
     ready = prepared(model, q, v, constraints, f_ext, desired)
     near = quickest_near(model.nominal, constraints) if is_symbolic(q) else 0
     early = resolved_early(model, ready, tau, constraints, near)
