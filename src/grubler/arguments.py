@@ -12,12 +12,13 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from .algebra.symbolic import is_symbolic
 from .errors import GrublerError, InputError
+from .typing import Function
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
@@ -25,7 +26,7 @@ FAILURES = (
 )  # fmt: skip
 
 
-def public(fn: Callable) -> Callable:
+def public(fn: Function) -> Function:
     """The function, with errors that name its wrong argument."""
 
     @functools.wraps(fn)
@@ -40,7 +41,7 @@ def public(fn: Callable) -> Callable:
                 raise
             raise InputError(f"{fn.__name__}: {problem}") from error
 
-    return explained
+    return cast("Function", explained)
 
 
 class Kind(NamedTuple):

@@ -5,6 +5,9 @@ Every function is pure and takes the model first. Arrays may be floats or symbol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, overload
+
 import numpy as np
 
 from ..algebra.symbolic import is_symbolic
@@ -40,6 +43,10 @@ from .spanning import SpanningState
 from .valid import Validity
 from .valid import validity as _validity
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import ArrayLike, Floats, Forces, Frame
+
 FORWARD = {
     "c_aba": c_aba,
     "projection": _projection.projection,
@@ -63,7 +70,7 @@ OSIM = {  # more of them, and the function, in grubler.constrained
 
 
 @public
-def assemble(model, q, *, hold: bool = True):
+def assemble(model: Model, q: ArrayLike, *, hold: bool = True) -> tuple[Floats, float]:
     """(q, gap): the configuration closed near q with its independent joints held, and the largest
     residual left, in m or rad. Made for compiling; `model.assemble` tries harder on one guess.
 
@@ -76,7 +83,15 @@ def assemble(model, q, *, hold: bool = True):
 
 @public
 @exact("c_aba", "mass_matrix", "projection")
-def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
+def forward_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    f_ext: Forces | None = None,
+    *,
+    method: str = "c_aba",
+) -> Floats:
     """The acceleration a (nv,) under generalized force tau in state (q, v).
 
     `f_ext` are external forces by body name (or an array (nb, 6)): [moment; force] at the body
@@ -93,7 +108,15 @@ def forward_dynamics(model, q, v, tau, f_ext=None, *, method: str = "c_aba"):
 
 @public
 @exact("c_rnea", "projected")
-def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
+def inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    f_ext: Forces | None = None,
+    *,
+    method: str = "c_rnea",
+) -> Floats:
     """The generalized force tau (nv,) that gives acceleration a in state (q, v).
 
     Exact methods: "c_rnea" (Cluster RNEA) and "projected"; for comparison: "approximate" and
@@ -106,19 +129,21 @@ def inverse_dynamics(model, q, v, a, f_ext=None, *, method: str = "c_rnea"):
 
 @public
 @exact("c_crba", "projected")
-def mass_matrix(model, q, *, method: str = "c_crba"):
+def mass_matrix(model: Model, q: ArrayLike, *, method: str = "c_crba") -> Floats:
     """The mass matrix M (nv, nv) in independent coordinates: M a + bias = tau."""
     return pick("mass_matrix", MASS, method)(model, checked(model, q=q))
 
 
 @public
-def bias_force(model, q, v, f_ext=None):
+def bias_force(model: Model, q: ArrayLike, v: ArrayLike, f_ext: Forces | None = None) -> Floats:
     """The generalized force at zero acceleration: Coriolis, centrifugal, gravity, minus f_ext."""
     return inverse_dynamics(model, q, v, np.zeros(model.nv), f_ext)
 
 
 @public
-def kinematics(model, q, v=None, a=None) -> Kinematics:
+def kinematics(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+) -> Kinematics:
     """Poses of all bodies in the world, with velocities given v and accelerations given v and a."""
     q, v, a = checked(model, q=q, v=v, a=a)
     check_given_with_a(v, a)
@@ -126,38 +151,40 @@ def kinematics(model, q, v=None, a=None) -> Kinematics:
 
 
 @public
-def frame_pose(model, q, frame):
+def frame_pose(model: Model, q: ArrayLike, frame: Frame) -> tuple[Floats, Floats]:
     """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
     return _kinematics.frame_pose(model, checked(model, q=q), checked_frame(model, frame))
 
 
 @public
-def frame_jacobian(model, q, frame):
+def frame_jacobian(model: Model, q: ArrayLike, frame: Frame) -> Floats:
     """J (6, nv): the spatial velocity [angular; linear] of a frame, in its axes, is J v."""
     return _kinematics.frame_jacobian(model, checked(model, q=q), checked_frame(model, frame))
 
 
 @public
-def frame_acceleration_bias(model, q, v, frame):
+def frame_acceleration_bias(model: Model, q: ArrayLike, v: ArrayLike, frame: Frame) -> Floats:
     """(dJ/dt) v (6,): the spatial acceleration of a frame, in its axes, at a = 0."""
     q, v = checked(model, q=q, v=v)
     return _kinematics.frame_acceleration_bias(model, q, v, checked_frame(model, frame))
 
 
 @public
-def energy(model, q, v) -> Energy:
+def energy(model: Model, q: ArrayLike, v: ArrayLike) -> Energy:
     """Kinetic and potential energy in J."""
     return _energy(model, *checked(model, q=q, v=v))
 
 
 @public
-def centroidal(model, q, v=None) -> Centroidal:
+def centroidal(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Centroidal:
     """Centre of mass, momentum about it [angular; linear] in world axes, and its matrix."""
     return _centroidal(model, *checked(model, q=q, v=v))
 
 
 @public
-def spanning_state(model, q, v=None, a=None) -> SpanningState:
+def spanning_state(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+) -> SpanningState:
     """Position, velocity (given v) and acceleration (given v, a) of every tree joint, stacked in
     the order of `model.spanning_names`."""
     q, v, a = checked(model, q=q, v=v, a=a)
@@ -166,7 +193,7 @@ def spanning_state(model, q, v=None, a=None) -> SpanningState:
 
 
 @public
-def validity(model, q) -> Validity:
+def validity(model: Model, q: ArrayLike) -> Validity:
     """How valid q is: lengths of its quaternions, gaps of its loops, conditions of its partitions.
 
     Made for compiling, on a CPU or a GPU: no q is refused. NumPy calls and functions compiled with
@@ -177,14 +204,26 @@ def validity(model, q) -> Validity:
         return _validity(model, q)
 
 
+@overload
+def spanning_map(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]: ...
+
+
+@overload
+def spanning_map(model: Model, q: ArrayLike, v: None = None) -> tuple[Floats, None]: ...
+
+
 @public
-def spanning_map(model, q, v=None):
+def spanning_map(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None
+) -> tuple[Floats, Floats | None]:
     """G (nv_span, nv) and g (None without v): spanning velocities G v, accelerations G a + g."""
     return spanning.spanning_map(model, *checked(model, q=q, v=v))
 
 
 @public
-def generalized_force(model, q, torques):
+def generalized_force(
+    model: Model, q: ArrayLike, torques: Mapping[str, ArrayLike] | ArrayLike
+) -> Floats:
     """tau (nv,) from torques on any tree joints, by joint name: Gᵀ torques, by virtual work."""
     return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))
 

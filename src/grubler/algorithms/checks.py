@@ -7,7 +7,7 @@ unit quaternions, closed loops) is checked on numbers.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..arguments import public
 from ..errors import InputError, ModelError, unknown
 from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
+from ..typing import Function
 
 
 def checked(model: Model, **arguments):
@@ -107,11 +108,11 @@ def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
     return out
 
 
-def exact(*methods: str):
+def exact(*methods: str) -> Callable[[Function], Function]:
     """Mark a public function with what `compile(..., method="auto")` may choose from."""
 
-    def mark(fn):
-        fn.exact_methods = methods
+    def mark(fn: Function) -> Function:
+        fn.exact_methods = methods  # type: ignore[attr-defined]
         return fn
 
     return mark

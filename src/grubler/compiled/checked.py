@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from ..compiler.runtime.arguments import as_numbers, batch_size, check_number
 from ..errors import GrublerError, InputError, ModelError, PartitionError
 from ..model import Model
 from ..model.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
 
 # From these on a state is looked at closely. What the dtype can hold decides on lengths and gaps.
 LENGTH = {"float64": 1e-6, "float32": 1e-5}  # of a quaternion, from 1
@@ -43,12 +48,14 @@ class CheckedFunction:
     def __repr__(self) -> str:
         return repr(self.unchecked).replace("<compiled", "<compiled, checked", 1)
 
-    def __call__(self, *arguments, out=None, threads: int | None = None):
+    def __call__(self, *arguments: ArrayLike, out: Any = None, threads: int | None = None) -> Any:
         """The outputs for one state or for a batch, as the unchecked function gives them."""
         self.check(*arguments)
         return self._finite(self.unchecked(*arguments, out=out, threads=threads))
 
-    def structure_of_arrays(self, *arguments, out=None, threads: int | None = None):
+    def structure_of_arrays(
+        self, *arguments: ArrayLike, out: Any = None, threads: int | None = None
+    ) -> Any:
         """A batch with the states along the last axis: (n, N) instead of (N, n), outputs alike."""
         check_number(arguments, self.unchecked.inputs, self.unchecked.name)
         pairs = zip(arguments, self.unchecked.inputs, strict=True)
@@ -60,7 +67,9 @@ class CheckedFunction:
         found = self.unchecked.structure_of_arrays(*arguments, out=out, threads=threads)
         return self._finite(found, states_last=True)
 
-    def bind(self, *arguments, out=None, threads: int | None = None):
+    def bind(
+        self, *arguments: np.ndarray, out: Any = None, threads: int | None = None
+    ) -> Callable[[], Any]:
         """A callable without arguments, as the unchecked function's, that checks what the arrays
         hold at each call."""
         bound = self.unchecked.bind(*arguments, out=out, threads=threads)
@@ -71,7 +80,7 @@ class CheckedFunction:
 
         return checked
 
-    def check(self, *arguments) -> None:
+    def check(self, *arguments: ArrayLike) -> None:
         """Refuse arguments of which a state is not valid; computes nothing else."""
         inputs, dtype = self.unchecked.inputs, self.unchecked.dtype
         check_number(arguments, inputs, self.unchecked.name)

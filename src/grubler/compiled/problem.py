@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import compiler
 from ..arguments import public
@@ -15,12 +16,50 @@ from ..model.fingerprint import UNKNOWN, data_digest, fingerprint
 from ..model.parameters import NAMES, parameter_values, with_parameters
 from .checked import CheckedFunction
 
+if TYPE_CHECKING:
+    import casadi
+
 OPTIONS = ("constraints", "frames", "frame", "positions")  # arguments of ours that are no arrays
+
+
+@overload
+def compile(
+    fn: Callable[..., Any], model: Model, *, target: Literal["cpu"] = "cpu",
+    checked: Literal[False] = False, lanes: int | None = None, dtype: str = "float64",
+    inputs: Sequence[str] | None = None, parameters: Sequence[str] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None, key: str | None = None, **options: Any,
+) -> compiler.CompiledFunction: ...  # fmt: skip
+
+
+@overload
+def compile(
+    fn: Callable[..., Any], model: Model, *, target: Literal["cpu"] = "cpu",
+    checked: Literal[True], lanes: int | None = None, dtype: str = "float64",
+    inputs: Sequence[str] | None = None, parameters: Sequence[str] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None, key: str | None = None, **options: Any,
+) -> CheckedFunction: ...  # fmt: skip
+
+
+@overload
+def compile(
+    fn: Callable[..., Any], model: Model, *, target: Literal["cuda"], arch: str | None = None,
+    dtype: str = "float64", inputs: Sequence[str] | None = None, parameters: Sequence[str] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None, key: str | None = None, **options: Any,
+) -> GpuFunction: ...  # fmt: skip
+
+
+@overload
+def compile(
+    fn: Callable[..., Any], model: Model, *, target: str = "cpu", checked: bool = False,
+    lanes: int | None = None, arch: str | None = None, dtype: str = "float64",
+    inputs: Sequence[str] | None = None, parameters: Sequence[str] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None, key: str | None = None, **options: Any,
+) -> compiler.CompiledFunction | CheckedFunction | GpuFunction: ...  # fmt: skip
 
 
 @public
 def compile(
-    fn: Callable,
+    fn: Callable[..., Any],
     model: Model,
     *,
     dtype: str = "float64",
@@ -32,7 +71,7 @@ def compile(
     arch: str | None = None,
     key: str | None = None,
     checked: bool = False,
-    **options,
+    **options: Any,
 ) -> compiler.CompiledFunction | CheckedFunction | GpuFunction:
     """Machine code of `fn(model, ...)` for this model.
 
@@ -81,7 +120,9 @@ def compile(
 
 
 @public
-def count_operations(fn: Callable, model: Model, **options) -> compiler.OperationCount:
+def count_operations(
+    fn: Callable[..., Any], model: Model, **options: Any
+) -> compiler.OperationCount:
     """Additions, multiplications, divisions, trigonometric calls of one evaluation; options as in
     `compile`."""
     problem = _Problem.from_options(fn, model, options)
@@ -89,7 +130,7 @@ def count_operations(fn: Callable, model: Model, **options) -> compiler.Operatio
 
 
 @public
-def casadi_function(fn: Callable, model: Model, **options):
+def casadi_function(fn: Callable[..., Any], model: Model, **options: Any) -> casadi.Function:
     """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
     problem = _Problem.from_options(fn, model, options)
     return compiler.casadi_function(problem, problem.shapes, name=problem.name)

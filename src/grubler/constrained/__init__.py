@@ -6,7 +6,8 @@ a, multipliers, residual = constrained_forward_dynamics(model, q, v, tau, constr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +21,14 @@ from ..errors import InputError
 from ..model import as_vector
 from . import osim
 from .closed_chain import ClosedChain, Closure
-from .constraints import Constraint, checked_constraints, checked_motion, names, require_softness
+from .constraints import (
+    Checked,
+    Constraint,
+    checked_constraints,
+    checked_motion,
+    names,
+    require_softness,
+)
 from .jacobian import jacobian_and_drift, softness
 from .kkt import kkt
 from .ltl import ltl, ltl_soft
@@ -30,6 +38,10 @@ from .pv import pv
 from .pv_early import pv_early
 from .pv_soft import pv_soft
 from .rows import Wanted, constraint_rows, posed
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, ArrayLike, Floats, Forces, Frames
 
 METHODS = {
     "pv": pv,
@@ -51,6 +63,8 @@ OSIM = {
 }
 SOFT = ("pv_soft", "ltl_soft")
 REGULAR = ("pv", "ltl")  # need independent rows
+Constraints: TypeAlias = "Described | Iterable[Described]"
+Described: TypeAlias = Constraint | str | tuple[str, Any]  # a frame's name: weld it
 RESOLVED = 1e-6  # residual, relative to the accelerations, at which rows count as satisfied
 
 
@@ -66,8 +80,9 @@ class Constrained(NamedTuple):
 @public
 @exact("pv_early", "pv", "ltl")
 def constrained_forward_dynamics(
-    model, q, v, tau, constraints, f_ext=None, desired=None, motion=None, *,
-    method: str = "pv_early", **options,
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, constraints: Constraints,
+    f_ext: Forces | None = None, desired: ArrayLike | None = None, motion: ArrayLike | None = None,
+    *, method: str = "pv_early", **options: Any,
 ) -> Constrained:  # fmt: skip
     """The acceleration under generalized force tau and motion constraints, and their multipliers.
 
@@ -123,7 +138,15 @@ def constrained_forward_dynamics(
     return Constrained(a, multipliers, gap)
 
 
-def residual(model, q, v, a, multipliers, constraints, desired=None):
+def residual(
+    model: Model,
+    q: Array,
+    v: Array,
+    a: Array,
+    multipliers: Array,
+    constraints: Sequence[Checked],
+    desired: Wanted | None = None,
+) -> tuple[Array, Array]:
     """(J a + J̇ v - k + R λ, J) by kinematics: what an acceleration leaves of the constraints."""
     if not constraints:
         return np.zeros(0), np.zeros((0, model.nv))
@@ -168,14 +191,14 @@ def _dependent(model, constraints, method: str) -> str:
 
 
 @public
-def operators(model, q) -> SpatialOperators:
+def operators(model: Model, q: ArrayLike) -> SpatialOperators:
     """The spatial operators of the model at q: φ, ψ, H, M, P, D, G, K, Ω, Υ and their kin."""
     return SpatialOperators(model, checked(model, q=q))
 
 
 @public
 @exact("c_efpa", "projected", "pv_osim", "ltl_osim")
-def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
+def inverse_osim(model: Model, q: ArrayLike, frames: Frames, *, method: str = "c_efpa") -> Floats:
     """The inverse operational-space inertia matrix J M⁻¹ Jᵀ of one or more frames.
 
     Six rows a frame, [angular; linear] at the frame in its axes, in the order given; a pair
@@ -188,7 +211,9 @@ def inverse_osim(model, q, frames, *, method: str = "c_efpa"):
 
 
 @public
-def solve_osim(model, q, b, frames, *, method: str = "pv_osim_fast"):
+def solve_osim(
+    model: Model, q: ArrayLike, b: ArrayLike, frames: Frames, *, method: str = "pv_osim_fast"
+) -> Floats:
     """(J M⁻¹ Jᵀ)⁻¹ b: the forces at the frames that cause the acceleration b there.
 
     "pv_osim_fast" never forms the dense inverse inertia where the frames are on branches of a free

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from ..arguments import public
 from ..coordinates.partition import pivots, rank
 from ..errors import InputError, ModelError, unknown
 from ..model import Model, as_vector
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike, Floats, Forces
 
 UNMET = 1e-6  # a generalized force, relative to the largest, that no actuator can give
 
@@ -128,7 +131,7 @@ def _in_order(model: Model, blocks, values):
 
 
 @public
-def actuator_map(model: Model, q):
+def actuator_map(model: Model, q: ArrayLike) -> Floats:
     """J (actuators, nv): actuator velocities J v, generalized force J' f."""
     q = checked(model, q=q)
     blocks, padded = [], []
@@ -143,7 +146,9 @@ def actuator_map(model: Model, q):
 
 
 @public
-def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
+def actuator_state(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+) -> ActuatorState:
     """Position, velocity (given v) and acceleration (given v and a) of every actuator, in rad or m
     of the motor: gear times the joint's."""
     q, v, a = checked(model, q=q, v=v, a=a)
@@ -166,7 +171,15 @@ def actuator_state(model: Model, q, v=None, a=None) -> ActuatorState:
 
 
 @public
-def actuator_effort(model: Model, q, v, a, f_ext=None, *, allow_unactuated: bool = False):
+def actuator_effort(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    f_ext: Forces | None = None,
+    *,
+    allow_unactuated: bool = False,
+) -> Floats:
     """The efforts, in N m or N, that give acceleration a in state (q, v).
 
     Of least norm where actuators are redundant. Where a coordinate that no actuator moves needs a
@@ -179,7 +192,9 @@ def actuator_effort(model: Model, q, v, a, f_ext=None, *, allow_unactuated: bool
 
 
 @public
-def effort_from_force(model: Model, q, tau, *, allow_unactuated: bool = False):
+def effort_from_force(
+    model: Model, q: ArrayLike, tau: ArrayLike, *, allow_unactuated: bool = False
+) -> Floats:
     """The efforts that make up a generalized force tau: inverse statics."""
     q, tau = checked(model, q=q, tau=tau)
     return _efforts(model, q, tau, allow_unactuated)
@@ -244,7 +259,9 @@ def unactuated(model: Model) -> list[str]:
 
 
 @public
-def force_from_effort(model: Model, q, efforts):
+def force_from_effort(
+    model: Model, q: ArrayLike, efforts: Mapping[str, float] | ArrayLike
+) -> Floats:
     """tau (nv,) of actuator efforts, an array in the order of `model.actuators` or a mapping by
     actuator name: J' f."""
     q = checked(model, q=q)
@@ -256,7 +273,12 @@ def force_from_effort(model: Model, q, efforts):
 
 
 @public
-def motion_from_actuators(model: Model, q, velocities, accelerations=None):
+def motion_from_actuators(
+    model: Model,
+    q: ArrayLike,
+    velocities: Mapping[str, float] | ArrayLike,
+    accelerations: Mapping[str, float] | ArrayLike | None = None,
+) -> tuple[Floats, Floats | None]:
     """(v, a) from the actuators' velocities and accelerations (a is None without them).
 
     Least squares where actuators are redundant; coordinates that no actuator moves stay at rest as
@@ -294,7 +316,7 @@ def _stacked(model: Model, what: str, values):
 
 
 @public
-def actuator_inertia(model: Model, q):
+def actuator_inertia(model: Model, q: ArrayLike) -> Floats:
     """The inertia matrix (actuators, actuators) that the actuators feel at q, exact.
 
     Half of w' Λ w is the kinetic energy of the motion with actuator velocities w in which the

@@ -14,7 +14,7 @@ v = [angular; linear] in the body. Theirs: one entry for every joint of the span
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ..errors import InputError, unknown
 from ..mechanism.parts import Body
 from ..model import Model, as_vector
 from .mjcf_equality import constant_joints
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
 
 WIDTHS = {0: (7, 6), 1: (4, 3)}  # numbers of MuJoCo's free and ball joints in q and v
 HELD = 1e-7  # m or rad; how far a welded joint may be off, as for loops
@@ -48,21 +51,42 @@ class _Place(NamedTuple):
 
 
 @public
-def to_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
+def to_pinocchio(
+    model: Model,
+    other: Any,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> State:
     """Our state in Pinocchio's layout; joints that Pinocchio does not have are left out."""
     places, layout = _pinocchio_places(model, other), _PINOCCHIO
     return _to(model, places, np.zeros(other.nq), other.nv, layout, q, v, a, tau)
 
 
 @public
-def from_pinocchio(model: Model, other, q, v=None, a=None, tau=None) -> State:
+def from_pinocchio(
+    model: Model,
+    other: Any,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> State:
     """Pinocchio's state in our layout; dependent joints must agree with the loops."""
     places = _pinocchio_places(model, other)
     return _from(model, places, other.nq, other.nv, _PINOCCHIO, q, v, a, tau)
 
 
 @public
-def to_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
+def to_mujoco(
+    model: Model,
+    other: Any,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> State:
     """Our state as MuJoCo's qpos, qvel, qacc and qfrc.
 
     Joints that the model does not have are at rest: where an equality holds them, else at qpos0.
@@ -72,7 +96,14 @@ def to_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
 
 
 @public
-def from_mujoco(model: Model, other, q, v=None, a=None, tau=None) -> State:
+def from_mujoco(
+    model: Model,
+    other: Any,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> State:
     """MuJoCo's qpos, qvel, qacc and qfrc in our layout.
 
     Joints that the model has welded must be at rest there, too.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from . import dlpack, driver
 from .launch import Launch, Repeat
@@ -61,15 +61,17 @@ class GpuFunction:
             f"{self.dtype}, {self.arch}>"
         )
 
-    def __call__(self, *arguments, out=None, stream=None):
+    def __call__(self, *arguments: Any, out: Any = None, stream: Any = None) -> Any:
         """The outputs for a batch, states along the first axis, or for one state."""
         return self._call(arguments, out, stream, states_last=False)
 
-    def structure_of_arrays(self, *arguments, out=None, stream=None):
+    def structure_of_arrays(self, *arguments: Any, out: Any = None, stream: Any = None) -> Any:
         """A batch with the states along the last axis: (n, N) instead of (N, n), outputs alike."""
         return self._call(arguments, out, stream, states_last=True)
 
-    def bind(self, *arguments, out=None, stream=None, states_last: bool = False):
+    def bind(
+        self, *arguments: Any, out: Any = None, stream: Any = None, states_last: bool = False
+    ) -> Callable[[], Any]:
         """A callable without arguments that queues the work on these very arrays and returns
         `out`: the arrays are checked once, here, and kept alive; the stream stays that of now."""
         launch = Launch(self, arguments, out, stream, states_last)
@@ -86,7 +88,7 @@ class GpuFunction:
             self.kernel(device, layout)
         return self
 
-    def tune(self, *arguments, states_last: bool = False, repeat: int = 5) -> dict[int, float]:
+    def tune(self, *arguments: Any, states_last: bool = False, repeat: int = 5) -> dict[int, float]:
         """Time every candidate on these arguments and keep the fastest for their layout.
 
         Returns the milliseconds of each candidate that this GPU can run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +16,16 @@ from ..mechanism.parts import Body, frozen
 from . import Model, as_position, as_vector
 from .clusters import Cluster
 
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
+
 TRIES = 60  # random guesses of the dependent joints of one cluster
 
 
 @public
-def assemblies(model: Model, q=None, *, limits: bool = True, tries: int = TRIES) -> dict[str, list]:
+def assemblies(
+    model: Model, q: ArrayLike | None = None, *, limits: bool = True, tries: int = TRIES
+) -> dict[str, list]:
     """All assemblies found at the independent coordinates of q, by the name of a loop.
 
     The keys are the first loop of each cluster that is closed implicitly. A value is a list of
@@ -104,7 +110,7 @@ def _distance(bodies: Sequence[Body], a: dict, b: dict) -> float:
 
 
 @public
-def with_reference(model: Model, q) -> Model:
+def with_reference(model: Model, q: ArrayLike) -> Model:
     """The same model with q as its neutral configuration, near which random states, assembly and
     `analytic` stay: the way to choose a branch. q must be closed."""
     q = as_vector("q", q, model.nq, model.q_names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from .grouping import group_bodies
 from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
 
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
+
 _NOT_PROVEN = (
     "the search for the cheapest clusters ended early, others may cost less: clusters= chooses them"
 )
@@ -66,8 +70,8 @@ class ModelBuilder:
 
     @public
     def add_body(
-        self, name: str, mass: float = 0.0, com=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, *,
-        physical: bool = True, welded: bool = False,
+        self, name: str, mass: float = 0.0, com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = (0.0,) * 6, *, physical: bool = True, welded: bool = False,
     ) -> None:  # fmt: skip
         """A rigid body: mass in kg, centre of mass in body axes, inertia about it in kg m².
 
@@ -83,10 +87,11 @@ class ModelBuilder:
 
     @public
     def add_joint(
-        self, name: str, kind: str, parent: str, child: str, *, xyz=(0.0, 0.0, 0.0),
-        rpy=(0.0, 0.0, 0.0), R=None, axis=(0.0, 0.0, 1.0), axis2=None, pitch: float = 0.0,
-        axis_x=None, independent: bool | None = None, lower: float | None = None,
-        upper: float | None = None, velocity_limit: float | None = None,
+        self, name: str, kind: str, parent: str, child: str, *, xyz: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike = (0.0, 0.0, 0.0), R: ArrayLike | None = None,
+        axis: ArrayLike = (0.0, 0.0, 1.0), axis2: ArrayLike | None = None, pitch: float = 0.0,
+        axis_x: ArrayLike | None = None, independent: bool | None = None,
+        lower: float | None = None, upper: float | None = None, velocity_limit: float | None = None,
         effort_limit: float | None = None, armature: float = 0.0, damping: float = 0.0,
         friction: float = 0.0, stiffness: float = 0.0, rest: float = 0.0,
     ) -> None:  # fmt: skip
@@ -129,9 +134,11 @@ class ModelBuilder:
     @public
     def add_loop(
         self, name: str, kind: str, predecessor: str, successor: str, *,
-        predecessor_xyz=(0.0, 0.0, 0.0), predecessor_rpy=(0.0, 0.0, 0.0), predecessor_R=None,
-        successor_xyz=(0.0, 0.0, 0.0), successor_rpy=(0.0, 0.0, 0.0), successor_R=None,
-        axis=(0.0, 0.0, 1.0), axis2=None, distance: float | None = None,
+        predecessor_xyz: ArrayLike = (0.0, 0.0, 0.0), predecessor_rpy: ArrayLike = (0.0, 0.0, 0.0),
+        predecessor_R: ArrayLike | None = None, successor_xyz: ArrayLike = (0.0, 0.0, 0.0),
+        successor_rpy: ArrayLike = (0.0, 0.0, 0.0), successor_R: ArrayLike | None = None,
+        axis: ArrayLike = (0.0, 0.0, 1.0), axis2: ArrayLike | None = None,
+        distance: float | None = None,
     ) -> None:  # fmt: skip
         """A joint that closes a loop between a frame on each of two bodies (or "world").
 
@@ -219,7 +226,14 @@ class ModelBuilder:
             )
 
     @public
-    def add_frame(self, name: str, body: str, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None) -> None:
+    def add_frame(
+        self,
+        name: str,
+        body: str,
+        xyz: ArrayLike = (0.0, 0, 0),
+        rpy: ArrayLike = (0.0, 0, 0),
+        R: ArrayLike | None = None,
+    ) -> None:
         """A named frame on a body (or "world")."""
         if name in self._frames or name in self._masses:
             raise ModelError(f"there is already a frame or body named '{name}': names are unique")
@@ -247,7 +261,7 @@ class ModelBuilder:
     @public
     def add_module(
         self, name: str, kind: str, *, independent: Sequence[str], dependent: Sequence[str],
-        **options,
+        **options: Any,
     ) -> None:  # fmt: skip
         """A closed form by name: "tello_hip", "tello_knee" (motors from links) or "parallel_belts"
         (rotors from links, with gears= and belts=)."""

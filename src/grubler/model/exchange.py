@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +25,15 @@ from ..mechanism.parts import frozen
 from . import Model, as_vector
 from .clusters import Cluster, build_clusters
 
+if TYPE_CHECKING:
+    from ..typing import Array, ArrayLike
+
 SAME_POSE = 1e-6  # m, or entries of rotations: round-off of closed loops near a dead point
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 
 @public
-def repartition(model: Model, q, independent: Iterable[str] = ()) -> Model:
+def repartition(model: Model, q: ArrayLike, independent: Iterable[str] = ()) -> Model:
     """The model with the independent joints of its implicit clusters chosen anew, well
     conditioned at q.
 
@@ -182,7 +186,7 @@ def _check_loop_names(model: Model, names: Iterable[str]) -> None:
 
 
 @public
-def convert_configuration(old: Model, new: Model, q):
+def convert_configuration(old: Model, new: Model, q: Array) -> Array:
     """q of one model of a mechanism as q of another.
 
     Every body keeps its pose. A closed form of `new` has one branch: where q stands on another one,
@@ -227,20 +231,20 @@ def _check_branch(cluster: Cluster, positions: Mapping, q: np.ndarray) -> None:
 
 
 @public
-def convert_velocity(old: Model, new: Model, q, v):
+def convert_velocity(old: Model, new: Model, q: Array, v: Array) -> Array:
     """v of one model of a mechanism as v of another; q is the old model's."""
     return joined([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
 @public
-def convert_acceleration(old: Model, new: Model, q, v, a):
+def convert_acceleration(old: Model, new: Model, q: Array, v: Array, a: Array) -> Array:
     """a of one model of a mechanism as a of another; q and v are the old model's."""
     changes = _changes(old, new, q, v)
     return joined([T @ a[columns] + drift for columns, T, drift in changes])
 
 
 @public
-def convert_force(old: Model, new: Model, q, tau):
+def convert_force(old: Model, new: Model, q: Array, tau: Array) -> Array:
     """tau of one model of a mechanism as tau of another, of the same power; q is the old model's.
 
     With v_new = T v_old, T' tau_new = tau_old.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..mechanism.geometry import Shape
 from ..mechanism.loops import Loop
 from ..mechanism.parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .clusters import Cluster
+
+if TYPE_CHECKING:
+    from ..typing import Array, ArrayLike, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +152,7 @@ class Model:
         return np.concatenate([positions[body.index] for body in coordinates] or [np.zeros(0)])
 
     @public
-    def unpack(self, q) -> dict[int, np.ndarray]:
+    def unpack(self, q: Array) -> dict[int, np.ndarray]:
         """The position of every tree joint, by body index, from q."""
         positions: dict[int, np.ndarray] = {}
         for cluster in self.clusters:
@@ -252,7 +256,7 @@ class Model:
         return repartition(self, q)
 
     @public
-    def random_state(self, seed: int | np.random.Generator | None = None):
+    def random_state(self, seed: int | np.random.Generator | None = None) -> tuple[Floats, Floats]:
         """A random assembled configuration and velocity (q, v).
 
         Every joint, dependent ones included, is within its limits, unless it is beyond them in the
@@ -262,7 +266,9 @@ class Model:
         return random_state(self, np.random.default_rng(seed))
 
     @public
-    def random_states(self, n: int, seed: int | np.random.Generator | None = None):
+    def random_states(
+        self, n: int, seed: int | np.random.Generator | None = None
+    ) -> tuple[Floats, Floats]:
         """n random states at once: q (n, nq) and v (n, nv), drawn as by n calls of `random_state`
         on one generator. The first call compiles."""
         from .sampling import random_states
@@ -281,7 +287,7 @@ class Model:
         )
 
 
-def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
+def as_vector(what: str, x: ArrayLike, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     """A float vector of length n, or an InputError that names the argument."""
     if np.ma.is_masked(x):
         raise InputError(f"{what} is a masked array: fill in the numbers that are missing")
@@ -303,7 +309,7 @@ def as_vector(what: str, x, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     return x
 
 
-def as_position(body: Body, value) -> np.ndarray:
+def as_position(body: Body, value: ArrayLike) -> np.ndarray:
     """The position of one joint as an array, its quaternion normalised."""
     motion = body.joint.motion
     x = as_vector(f"position of joint '{body.joint.name}'", np.atleast_1d(value), motion.nq)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from ..arguments import public
 from ..errors import InputError, ModelError, unknown
@@ -39,7 +40,7 @@ def names() -> list[str]:
 
 
 @public
-def load(name: str, **options) -> Model:
+def load(name: str, **options: Any) -> Model:
     """Build a robot of the zoo; its options are the arguments of the function of that name."""
     if name not in _ROBOTS:
         raise ModelError(unknown("robot", name, _ROBOTS))

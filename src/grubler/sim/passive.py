@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algorithms.spanning import spanning_map
 from ..errors import InputError
 from ..model import Model
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Passive:
     limit_damping: float = 0.0
 
     @classmethod
-    def of(cls, model: Model, **options) -> Passive:
+    def of(cls, model: Model, **options: Any) -> Passive:
         """What the joints of a model have by their description (damping, friction, springs);
         `options` are the others of this class, such as limit_stiffness."""
         joints = model.joints
@@ -61,7 +65,7 @@ class Passive:
     def empty(self) -> bool:
         return not (self.damping or self.friction or self.spring or self.limit_stiffness)
 
-    def force(self, model: Model, q, v):
+    def force(self, model: Model, q: Array, v: Array) -> Any:
         """tau (nv,) of all passive forces."""
         G, _ = spanning_map(model, q)
         rates, positions = G @ v, model.unpack(q)

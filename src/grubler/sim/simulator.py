@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,9 @@ class Simulator:
             "model": self.model.name,
         }  # fmt: skip
 
-    def step(self, q, v, tau, out=None, t: float = 0.0):
+    def step(
+        self, q: Any, v: Any, tau: Any, out: tuple[Any, Any] | None = None, t: float = 0.0
+    ) -> tuple[Any, Any]:
         """(q, v) after one recorded step: `substeps` times dt. On the GPU, arrays there; `t` is the
         time that `control` is given, there an array (1,).
 

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from .drawing import Drawing
 from .playback import Playback
 from .posture import Posture, Reach
 from .scene import LAYERS, Scene, Snapshot
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
 
 FRAME = 1 / 30  # s between pictures while a trajectory plays
 MANY = 40  # rows of a joint table that fit without being folded
@@ -94,7 +98,7 @@ class Viewer:
             self._take_posture()
             return reach
 
-    def show(self, q) -> None:
+    def show(self, q: ArrayLike) -> None:
         """Show a configuration; of a model with sliders, it must be closed."""
         with self._lock:
             if self.trajectory is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +24,9 @@ from .arguments import (
     written_once,
 )
 from .program import Program
+
+if TYPE_CHECKING:
+    from ...typing import ArrayLike
 
 
 class CompiledFunction:
@@ -71,7 +76,7 @@ class CompiledFunction:
             f"{self.dtype}, {self.lanes} lanes>"
         )
 
-    def __call__(self, *arguments, out=None, threads: int | None = None):
+    def __call__(self, *arguments: ArrayLike, out: Any = None, threads: int | None = None) -> Any:
         """The outputs for one state or for a batch; `threads` share a batch."""
         # Plain arrays: the generated code checks them itself.
         if out is None and threads is None:
@@ -98,7 +103,9 @@ class CompiledFunction:
             return None
         return [np.empty((len(first), *shape), self.dtype) for shape in self._shapes]
 
-    def structure_of_arrays(self, *arguments, out=None, threads: int | None = None):
+    def structure_of_arrays(
+        self, *arguments: ArrayLike, out: Any = None, threads: int | None = None
+    ) -> Any:
         """A batch with the states along the last axis: (n, N) instead of (N, n), outputs alike."""
         return self._call(arguments, out, threads, states_last=True)
 
@@ -110,7 +117,9 @@ class CompiledFunction:
             self._batch_kernel()
         return self
 
-    def bind(self, *arguments, out=None, threads: int | None = None):
+    def bind(
+        self, *arguments: np.ndarray, out: Any = None, threads: int | None = None
+    ) -> Callable[[], Any]:
         """A callable without arguments that computes on these very arrays and returns `out`.
 
         The arrays are checked once, here, and must be exact: nothing is converted or copied. A
