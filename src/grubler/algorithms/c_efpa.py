@@ -14,7 +14,7 @@ import numpy as np
 from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.linalg import LDL, symmetric
 from .c_aba import joint_inertia, seen_from_parent
-from .first_pass import first_pass, locate
+from .first_pass import first_pass
 
 
 def c_efpa(model, q, frames):
@@ -27,24 +27,18 @@ def c_efpa(model, q, frames):
 
     P, Y, path = [], [], []  # by effector: propagators and joint forces by cluster
     for frame, rows in frames:
-        k, place = locate(model, frame.body)
-        start = frame.placement.forces_back(np.eye(6)[:, list(rows)])
-        sizes = states[k].X.sizes
-        piece = [start if i == place else np.zeros((n, len(rows))) for i, n in enumerate(sizes)]
-        propagators, forces = {k: np.concatenate(piece)}, {}  # (57)
-        chain = [k]
-        while True:
+        home, place = model.tree.locate(frame.body)
+        unit = frame.placement.forces_back(np.eye(6)[:, list(rows)])
+        propagators, forces = {home: states[home].on_body(place, unit)}, {}  # (57)
+        for k in model.tree.inward(home):
             forces[k] = S[k].T @ propagators[k]
-            parent = model.clusters[k].parent
-            if parent is None:
-                break
-            through = propagators[k] - U[k] @ D[k].solve(forces[k])
-            propagators[parent] = X[k].forces_back(through)  # (62)
-            k = parent
-            chain.append(k)
+            parent = model.tree.parent[k]
+            if parent is not None:
+                through = propagators[k] - U[k] @ D[k].solve(forces[k])
+                propagators[parent] = X[k].forces_back(through)  # (62)
         P.append(propagators)
         Y.append(forces)
-        path.append(chain[::-1])
+        path.append(model.tree.outward(home))
 
     Om = [_outward(model, path[e], S, X, U, D, Y[e]) for e in range(len(frames))]
     blocks = [[None] * len(frames) for _ in frames]
@@ -53,11 +47,10 @@ def c_efpa(model, q, frames):
         terms = [D[k].quadratic(Y[e][k]) for k in path[e]]
         blocks[e][e] = sum(terms[1:], terms[0])
         for other in range(e + 1, len(frames)):
-            common = [k for k in path[e] if k in path[other]]
-            if not common:
+            j = model.tree.common(path[e][-1], path[other][-1])
+            if j is None:
                 blocks[e][other] = np.zeros((len(frames[e][1]), len(frames[other][1])))
             else:  # at the greatest common ancestor the rest of the way is the propagator's
-                j = common[-1]
                 blocks[e][other] = P[e][j].T @ Om[other][j]
             blocks[other][e] = blocks[e][other].T
     return symmetric(np.block(blocks))

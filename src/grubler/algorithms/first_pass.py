@@ -73,6 +73,11 @@ class ClusterState:
         """A stacked quantity of this cluster by body."""
         return split(x, self.X.sizes)
 
+    def on_body(self, place: int, F):
+        """Columns of forces (6, m) on one of the bodies, as forces on the cluster (6l, m)."""
+        sizes, m = self.X.sizes, F.shape[1]
+        return np.concatenate([F if i == place else np.zeros((n, m)) for i, n in enumerate(sizes)])
+
 
 def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
@@ -174,8 +179,3 @@ def stacked(states: list[ClusterState], by_body: dict) -> list:
 def parent_of(values: list, cluster: Cluster, world):
     """A stacked quantity of the parent cluster, or the world's."""
     return world if cluster.parent is None else values[cluster.parent]
-
-
-def locate(model: Model, body: int) -> tuple[int, int]:
-    """The cluster of a body and its place in it."""
-    return next((c.index, c.bodies.index(body)) for c in model.clusters if body in c.bodies)

@@ -9,7 +9,7 @@ import numpy as np
 from ..algebra.linalg import joined, stacked
 from ..algebra.spatial import Transform
 from ..mechanism.parts import WORLD
-from .first_pass import accelerations, first_pass, locate
+from .first_pass import accelerations, first_pass
 
 
 class Kinematics(NamedTuple):
@@ -79,19 +79,20 @@ def frame_jacobian(model, q, frame):
     states = first_pass(model, q, posed=[frame.body])
     columns = {}
     if frame.body != WORLD:
-        k, place = locate(model, frame.body)
-        unit = frame.placement.forces_back(np.eye(6))
-        sizes = states[k].X.sizes
-        F = np.concatenate([unit if i == place else np.zeros((n, 6)) for i, n in enumerate(sizes)])
-        while True:
-            columns[k] = F.T @ states[k].S
-            parent = model.clusters[k].parent
-            if parent is None:
-                break
-            F = states[k].X.forces_back(F)
-            k = parent
+        home, place = model.tree.locate(frame.body)
+        F = states[home].on_body(place, frame.placement.forces_back(np.eye(6)))
+        columns = path_jacobian(model, states, home, F)
     blocks = [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters]
     return joined(blocks, (6, 0), axis=1)
+
+
+def path_jacobian(model, states, k: int, F) -> dict:
+    """F' X S by cluster, from k to the base: how forces F (6l, m) on cluster k meet the joints."""
+    columns = {}
+    for j in model.tree.inward(k):
+        columns[j] = F.T @ states[j].S
+        F = states[j].X.forces_back(F)
+    return columns
 
 
 def frame_acceleration_bias(model, q, v, frame):
@@ -103,6 +104,6 @@ def frame_acceleration_bias(model, q, v, frame):
     if frame.body == WORLD:
         return np.zeros(6)
     states = first_pass(model, q, v, posed=[frame.body])
-    k, place = locate(model, frame.body)
+    k, place = model.tree.locate(frame.body)
     acc = accelerations(states, None, np.zeros(6))
     return frame.placement.motion(states[k].split(acc[k])[place])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algorithms.kinematics import path_jacobian
+
 
 def jacobian_and_drift(model, states, rows):
     """J (m, nv) and l with J a + l + R λ = 0 over all blocks; l is None without velocities."""
@@ -17,17 +19,6 @@ def jacobian_and_drift(model, states, rows):
         J.append(np.concatenate(parts, axis=1))
         l.append(block.l)
     return np.concatenate(J), None if any(x is None for x in l) else np.concatenate(l)
-
-
-def path_jacobian(model, states, k: int, F) -> dict:
-    """By cluster: the rows F' on cluster k as functions of the joints on its path to the base."""
-    columns = {}
-    while True:
-        columns[k] = F.T @ states[k].S
-        parent = model.clusters[k].parent
-        if parent is None:
-            return columns
-        F, k = states[k].X.forces_back(F), parent
 
 
 def softness(rows):

@@ -146,11 +146,11 @@ def kjr(model, q, frames):
     U, D = articulated(states)
     rows = frame_rows(model, states, frames)
     home = [next(iter(block.ends)) for block in rows]
-    paths = [_path(model, k) for k in home]
+    needed = {j for k in home for j in model.tree.inward(k)}
     Om: dict = {}
     for state in states:
         k, up = state.cluster.index, state.cluster.parent
-        if not any(k in path for path in paths):
+        if k not in needed:
             continue
         Om[k] = D[k].quadratic(state.S.T)
         if up is not None:
@@ -159,14 +159,14 @@ def kjr(model, q, frames):
     blocks = [[None] * len(rows) for _ in rows]
     for i, a in enumerate(rows):
         for j in range(i, len(rows)):
-            common = [k for k in paths[i] if k in paths[j]]
+            common = model.tree.common(home[i], home[j])
             value = np.zeros((a.m, rows[j].m))
-            if common:
-                pair = Om[common[-1]]
-                for k in _below(paths[i], common[-1]):
+            if common is not None:
+                pair = Om[common]
+                for k in model.tree.between(common, home[i]):
                     pair = _through(states[k], U[k], D[k], pair)
                 pair = pair.T
-                for k in _below(paths[j], common[-1]):
+                for k in model.tree.between(common, home[j]):
                     pair = _through(states[k], U[k], D[k], pair)
                 value = a.ends[home[i]].T @ pair.T @ rows[j].ends[home[j]]
             blocks[i][j], blocks[j][i] = value, value.T
@@ -177,18 +177,6 @@ def _through(state, U, D, M):
     """ψ* M: accelerations of the parent seen from the cluster, the joint being free."""
     carried = state.X.motions(M)
     return carried - state.S @ D.solve(U.T @ carried)
-
-
-def _path(model, k) -> list[int]:
-    """Clusters from the base to k."""
-    path = [k]
-    while model.clusters[path[0]].parent is not None:
-        path.insert(0, model.clusters[path[0]].parent)
-    return path
-
-
-def _below(path, k) -> list[int]:
-    return path[path.index(k) + 1 :]
 
 
 def ltl_osim(model, q, frames):

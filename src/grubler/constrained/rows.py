@@ -15,7 +15,7 @@ import numpy as np
 from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.spatial import Transform, cross
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.first_pass import base_acceleration, locate
+from ..algorithms.first_pass import base_acceleration
 from ..mechanism.parts import WORLD, Frame
 from ..reduction.reduced import oblique, reduced, spinners
 from .constraints import Checked
@@ -103,7 +103,7 @@ class Poses:
 
     def up(self, body: int) -> tuple[int, Transform]:
         """The body that this one's cluster hangs on, and the transform from it."""
-        k, i = locate(self.model, body)
+        k, i = self.model.tree.locate(body)
         X, parent = self.states[k].X, self.model.clusters[k].parent
         carrier = WORLD if parent is None else self.model.clusters[parent].bodies[X.outputs[i]]
         return carrier, X.blocks[i]
@@ -167,7 +167,7 @@ def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] =
     for old, new, (_, crossed), (k, _) in zip(constraints, placed, moved, given, strict=True):
         new, V = _turned(new)
         for body in reversed(crossed):
-            cluster = model.clusters[locate(model, body)[0]]
+            cluster = model.clusters[model.tree.locate(body)[0]]
             V = model.bodies[body].joint.transform(q[cluster.q]).E @ V
         V = old.frame.placement.E @ V if crossed else V
         found.append(new)
@@ -194,7 +194,7 @@ def _inward(model, c: Checked, bodies: tuple[int, ...]) -> tuple[Checked, list[i
 def _on_axis(model, c: Checked) -> bool:
     """Whether it holds a point on the axis of its body's hinge, which does not move it."""
     body = model.bodies[c.frame.body]
-    joint, cluster = body.joint, model.clusters[locate(model, body.index)[0]]
+    joint, cluster = body.joint, model.clusters[model.tree.locate(body.index)[0]]
     if not _whole(c) or not c.rows.classical or c.held:
         return False
     if not joint.is_hinge or body.parent == WORLD or len(cluster.bodies) > 1:
@@ -235,7 +235,7 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
             by_body.setdefault(c.frame.body, []).append(i)
     merged, gone = {}, set()
     for body, members in by_body.items():
-        k, _ = locate(model, body)
+        k, _ = model.tree.locate(body)
         mine = [blocks[i] for i in members]
         F = np.concatenate([b.ends[k] for b in mine], axis=1)
         scale = np.linalg.norm(F, axis=0)
@@ -265,10 +265,8 @@ def gathered(blocks: list[Rows], multipliers: list, total: int):
 
 def stacked(model, states, body: int, F):
     """Columns of forces on one body as forces on its cluster: (cluster, (6l, m))."""
-    k, place = locate(model, body)
-    sizes = states[k].X.sizes
-    pieces = [F if i == place else np.zeros((n, F.shape[1])) for i, n in enumerate(sizes)]
-    return k, np.concatenate(pieces)
+    k, place = model.tree.locate(body)
+    return k, states[k].on_body(place, F)
 
 
 def _ends(model, poses: Poses, c: Checked, K) -> dict[int, np.ndarray]:
@@ -321,7 +319,7 @@ def _bias(model, states, moving, poses: Poses, c: Checked, K, X, rest, motion):
 def _coasting(model, states, moving, body: int, X: Transform) -> PointMotion:
     """The motion at a = 0, with -gravity, of a body's point at the origin of the frame that X leads
     to, in that frame's axes."""
-    k, place = locate(model, body)
+    k, place = model.tree.locate(body)
     v = X.motion(states[k].split(states[k].v)[place])
     seen = moving[body]
     return PointMotion(v, X.E @ seen.dw, X.E @ (seen.A + seen.U @ X.r))

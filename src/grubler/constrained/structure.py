@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.first_pass import first_pass, locate
-from .closing import meeting, path
+from ..algorithms.first_pass import first_pass
 from .reflection import Row, reflect
 from .rows import constraint_rows, independent_rows, posed
 
@@ -63,10 +62,10 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     longest = max((x.usual for x in known.values()), default=0.0)
     for (k, _), lever in known.items():
         if lever.moves and lever.usual < SHORT * longest:
-            late |= set(path(model, k))
+            late |= set(model.tree.inward(k))
     if near and not told(model, constraints):
         for k, _ in known:
-            inward = [model.clusters[i] for i in path(model, k)]
+            inward = [model.clusters[i] for i in model.tree.inward(k)]
             if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
                 late |= {cluster.index for cluster in inward}
     return frozenset(late)
@@ -91,7 +90,7 @@ def row_counts(model, constraints) -> dict[int, int]:
         if c.to is None and c.softness is None:
             by_body[c.frame.body] = min(6, by_body.get(c.frame.body, 0) + c.m)
     for body, m in by_body.items():
-        rows[locate(model, body)[0]] += m
+        rows[model.tree.locate(body)[0]] += m
     for cluster in reversed(model.clusters):
         k = cluster.index
         taken = sum((k, j) in known and known[k, j].moves for j in range(cluster.nv))
@@ -142,4 +141,4 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
 
 def closing_cluster(model, c) -> int | None:
     """The cluster in which the ends of a constraint between two bodies meet."""
-    return meeting(model, locate(model, c.frame.body)[0], locate(model, c.to.body)[0])
+    return model.tree.common(*(model.tree.locate(x.body)[0] for x in (c.frame, c.to)))
