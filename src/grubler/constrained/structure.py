@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.first_pass import first_pass
+from ..algorithms.sweep import outward
 from .reflection import Row, reflect
-from .rows import constraint_rows, independent_rows, posed
+from .rows import constraint_rows, framed, independent_rows
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 NEVER = 1e-12  # |K S|² of a joint that does not move a row
@@ -118,14 +118,14 @@ def told(model, constraints, near: int = 0) -> frozenset[int]:
 
 def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
-    states = first_pass(model, q, posed=posed(constraints))
-    rows = independent_rows(model, constraint_rows(model, states, constraints), constraints)
+    sweep = outward(model, q, keep_frame=framed(constraints))
+    rows = independent_rows(model, constraint_rows(sweep, constraints), constraints)
     waiting: dict[int, list[Row]] = {}
     for block in rows:
         for k, F in block.ends.items():
             waiting.setdefault(k, []).extend(Row(F[:, i], 0.0) for i in range(block.m))
     out = {}
-    for state in reversed(states):
+    for state in reversed(sweep):
         k, up = state.cluster.index, state.cluster.parent
         left = waiting.get(k, [])
         for j in range(state.cluster.nv):
