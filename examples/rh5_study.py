@@ -30,8 +30,8 @@ import numpy as np
 import grubler as gb
 from grubler import compiler
 from grubler.algorithms.assemble import newton_step
-from grubler.algorithms.c_efpa import articulated
-from grubler.algorithms.first_pass import first_pass
+from grubler.algorithms.elimination import eliminations
+from grubler.algorithms.sweep import outward
 from grubler.control.actuation import actuator_effort, actuator_state
 from grubler.model.exchange import analytic, convert_configuration
 
@@ -196,19 +196,21 @@ def inverse_factors(model: gb.Model, q):
     when joint j accelerates, the joints between giving way as well: D_k⁻¹ U_k' carried through the
     articulated transforms (1 - S D⁻¹ U') X.
     """
-    states = first_pass(model, q)
-    U, D = articulated(states)
+    states = outward(model, q)
+    joints = eliminations(states)
     factor = np.eye(model.nv)
     pivots = np.zeros((model.nv, model.nv))
     for j, root in enumerate(states):
-        pivots[root.cluster.v, root.cluster.v] = np.linalg.inv(D[j].solve(np.eye(root.cluster.nv)))
+        pivots[root.cluster.v, root.cluster.v] = np.linalg.inv(
+            joints[j].D.solve(np.eye(root.cluster.nv))
+        )
         carried = {j: root.S}
         for k in range(j + 1, len(states)):
             up = states[k].cluster.parent
             if up not in carried:
                 continue
             moved = states[k].X.motions(carried[up])
-            yields = D[k].solve(U[k].T @ moved)
+            yields = joints[k].D.solve(joints[k].U.T @ moved)
             factor[states[k].cluster.v, root.cluster.v] = -yields
             carried[k] = moved - states[k].S @ yields
     return factor, pivots

@@ -325,16 +325,16 @@ class Turn(Transform):
         return np.stack([np.stack(row) for row in out])
 
     def after(self, placement: Transform) -> Transform:
-        if isinstance(placement, Resting):
-            return Levered(self.after(Transform(placement.E, np.zeros(3))), placement.r)
+        if isinstance(placement, OnFixedOrigin):
+            return TurnThenShift(self.after(Transform(placement.E, np.zeros(3))), placement.r)
         return _TurnedAfter(self, placement)
 
 
-class Resting(Transform):
-    """A placement on a body whose origin does not move: joints turn there first (`Levered`)."""
+class OnFixedOrigin(Transform):
+    """A placement on a body whose origin does not move: see `TurnThenShift`."""
 
 
-class Levered(Transform):
+class TurnThenShift(Transform):
     """A turn, and from there to a body's origin, seen in the body's axes.
 
     Cheaper than shift and turn where the parent's origin rests: of what comes back from the body

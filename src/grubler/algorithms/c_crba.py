@@ -14,55 +14,41 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.linalg import symmetric
-from .first_pass import first_pass
+from .sweep import outward
 
 
 def c_crba(model, q):
     """The mass matrix M (nv, nv), so that M a + bias = tau."""
-    states = first_pass(model, q)
-    return mass_matrix_of(model, states)
+    return mass_matrix_of(outward(model, q))
 
 
-def mass_matrix_of(model, states):
-    """The mass matrix from the states of the first pass."""
-    IC = composite_inertias(model, states)
-    n = len(states)
-    M = [[None] * n for _ in range(n)]
-    for state in states:
-        k = state.cluster.index
-        bodies, S = state.cluster.bodies, state.split(state.S)
-        F = np.concatenate([IC[body] @ S_i for body, S_i in zip(bodies, S, strict=True)])
+def mass_matrix_of(sweep):
+    """The mass matrix from the states of the sweep."""
+    IC, n = composite_inertias(sweep), [state.cluster.nv for state in sweep]
+    M = [[np.zeros((i, j)) for j in n] for i in n]
+    for state in sweep:
+        k, F = state.cluster.index, []
+        for body, S in zip(state.cluster.bodies, state.split(state.S), strict=True):
+            F.append(IC[body] @ S)
+        F = np.concatenate(F)
         M[k][k] = symmetric(state.S.T @ F)
         if state.R is not None:
             M[k][k] = M[k][k] + state.R
-        while state.cluster.parent is not None:
-            F = state.X.forces_back(F)
-            state = states[state.cluster.parent]
+        while state.parent is not None:
+            F, state = state.X.forces_back(F), state.parent
             j = state.cluster.index
             M[j][k] = state.S.T @ F
             M[k][j] = M[j][k].T
-    if not states:
-        return np.zeros((0, 0))
-    size = [state.cluster.nv for state in states]
-    return np.block(
-        [
-            [np.zeros((size[i], size[j])) if M[i][j] is None else M[i][j] for j in range(n)]
-            for i in range(n)
-        ]
-    )
+    return np.block(M) if n else np.zeros((0, 0))
 
 
-def composite_inertias(model, states):
+def composite_inertias(sweep):
     """Composite inertias by body, the children's subtrees added leaves first."""
-    IC = {
-        body: I for state in states for body, I in zip(state.cluster.bodies, state.I, strict=True)
-    }
-    for state in reversed(states):
-        k = state.cluster
-        if k.parent is None:
+    IC = dict(enumerate(sweep.robot.I))
+    for state in reversed(sweep):
+        if state.parent is None:
             continue
-        outputs = model.clusters[k.parent].bodies
-        for i, body in enumerate(k.bodies):
-            up = outputs[k.output[i]]
-            IC[up] = IC[up] + state.X.blocks[i].rigid_congruence(IC[body])
+        for X, j, body in zip(state.X.blocks, state.X.outputs, state.cluster.bodies, strict=True):
+            up = state.parent.cluster.bodies[j]
+            IC[up] = IC[up] + X.rigid_congruence(IC[body])
     return IC

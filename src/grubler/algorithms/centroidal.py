@@ -9,8 +9,8 @@ import numpy as np
 from ..algebra.linalg import joined
 from ..algebra.spatial import Transform
 from .c_crba import composite_inertias
-from .first_pass import first_pass
 from .kinematics import body_transforms
+from .sweep import outward
 
 
 class Centroidal(NamedTuple):
@@ -24,15 +24,15 @@ class Centroidal(NamedTuple):
 
 def centroidal(model, q, v=None) -> Centroidal:
     """Centre of mass, centroidal momentum (given v) and its matrix."""
-    states = first_pass(model, q, posed=None)
-    poses = body_transforms(model, states)
+    sweep = outward(model, q, keep_frame=None)
+    poses = body_transforms(sweep)
     total = sum(body.mass for body in model.bodies)
     moments = [b.mass * (poses[b.index].r + poses[b.index].E.T @ b.com) for b in model.bodies]
     com = sum(moments[1:], moments[0]) / total if moments else np.zeros(3)
     centre = Transform(np.eye(3), com)  # from the world into the centroidal frame
-    IC = composite_inertias(model, states)
+    IC = composite_inertias(sweep)
     columns = []
-    for state in states:
+    for state in sweep:
         pieces = []
         for body, S in zip(state.cluster.bodies, state.split(state.S), strict=True):
             F = IC[body] @ S  # momentum of all that hangs on this body

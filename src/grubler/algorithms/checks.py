@@ -47,18 +47,13 @@ def check_given_with_a(v, a) -> None:
 
 def check_configuration(model: Model, q: np.ndarray) -> None:
     """Refuse a q with a quaternion that is not of unit length, an open loop, a lost partition."""
-    start = 0
-    for cluster in model.clusters:
-        for body in cluster.embedding.coordinates:
-            motion = body.joint.motion
-            if motion.nq != motion.nv:
-                length = np.linalg.norm(q[start + motion.nq - 4 : start + motion.nq])
-                if abs(length - 1) > 1e-6:
-                    raise InputError(
-                        f"the quaternion of joint '{body.joint.name}' (q[{start + motion.nq - 4}:"
-                        f"{start + motion.nq}]) has length {length:.6g}: normalise it"
-                    )
-            start += motion.nq
+    for joint, place in model.layout.quaternions.items():
+        length = np.linalg.norm(q[place])
+        if abs(length - 1) > 1e-6:
+            raise InputError(
+                f"the quaternion of joint '{joint}' (q[{place.start}:{place.stop}]) has "
+                f"length {length:.6g}: normalise it"
+            )
     model.check_closed(q)
 
 
@@ -193,11 +188,8 @@ def _independent_velocities(model: Model, q, velocities: Mapping[str, float]) ->
     span = stacked_torques(model, velocities)  # the same stacking, by joint name
     v = span[independent_columns(model)]
     implied = spanning_map(model, q)[0] @ v
-    start = 0
-    for i in model.spanning_order:
+    for i, columns in model.spanning.v.items():
         joint = model.bodies[i].joint
-        columns = slice(start, start + joint.nv)
-        start += joint.nv
         off = np.abs(implied[columns] - span[columns]).max(initial=0.0)
         if joint.name in velocities and off > 1e-6 * (
             1 + np.abs(implied[columns]).max(initial=0.0)

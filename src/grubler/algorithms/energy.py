@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .first_pass import first_pass
 from .kinematics import body_transforms
+from .sweep import outward
 
 
 class Energy(NamedTuple):
@@ -19,10 +19,10 @@ class Energy(NamedTuple):
 
 def energy(model, q, v) -> Energy:
     """The kinetic energy ½ sum v_i' I_i v_i and the potential energy -sum m_i g . c_i."""
-    states = first_pass(model, q, v, posed=None)
-    poses = body_transforms(model, states)
+    sweep = outward(model, q, v, keep_frame=None)
+    poses = body_transforms(sweep)
     kinetic, potential = 0.0, 0.0
-    for state in states:
+    for state in sweep:
         if state.R is not None:
             v_k = v[state.cluster.v]
             kinetic = kinetic + 0.5 * (v_k @ (state.R @ v_k))

@@ -9,7 +9,7 @@ import numpy as np
 from ..algebra.linalg import joined, stacked
 from ..algebra.spatial import Transform
 from ..mechanism.parts import WORLD
-from .first_pass import accelerations, first_pass, locate
+from .sweep import outward
 
 
 class Kinematics(NamedTuple):
@@ -29,34 +29,32 @@ class Kinematics(NamedTuple):
 
 def kinematics(model, q, v=None, a=None) -> Kinematics:
     """Poses of all bodies, with velocities given v and accelerations given v and a."""
-    states = first_pass(model, q, v, posed=None)
-    poses = body_transforms(model, states)
+    sweep = outward(model, q, v, keep_frame=None)
+    poses = body_transforms(sweep)
     order = range(len(model.bodies))
     rotation = stacked([poses[i].E.T for i in order], (0, 3, 3))
     position = stacked([poses[i].r + np.zeros(3) for i in order], (0, 3))
     if v is None:
         return Kinematics(rotation, position, None, None)
-    velocity = _by_body(states, [state.v for state in states])
+    velocity = _by_body(sweep, sweep.velocities)
     if a is None:
         return Kinematics(rotation, position, velocity, None)
-    acc = accelerations(states, a, np.zeros(6))
-    return Kinematics(rotation, position, velocity, _by_body(states, acc))
+    return Kinematics(rotation, position, velocity, _by_body(sweep, sweep.accelerations(a)))
 
 
-def body_transforms(model, states) -> dict[int, Transform]:
+def body_transforms(sweep) -> dict[int, Transform]:
     """X_BW from the world to every body, by body index."""
     X = {WORLD: Transform.identity()}
-    for state in states:
-        k = state.cluster
-        up = (WORLD,) if k.parent is None else model.clusters[k.parent].bodies
-        for i, body in enumerate(k.bodies):
-            X[body] = state.X.blocks[i] @ X[up[state.X.outputs[i]]]
+    for state in sweep:
+        up = (WORLD,) if state.parent is None else state.parent.cluster.bodies
+        for body, block, j in zip(state.cluster.bodies, state.X.blocks, state.X.outputs):
+            X[body] = block @ X[up[j]]
     return X
 
 
-def _by_body(states, by_cluster):
+def _by_body(sweep, by_cluster):
     rows = {}
-    for state, x in zip(states, by_cluster, strict=True):
+    for state, x in zip(sweep, by_cluster, strict=True):
         rows |= dict(zip(state.cluster.bodies, state.split(x), strict=True))
     return stacked([rows[i] for i in sorted(rows)], (0, 6))
 
@@ -66,8 +64,8 @@ def frame_pose(model, q, frame):
     if frame.body == WORLD:
         X = frame.placement
     else:
-        states = first_pass(model, q, posed=None)
-        X = frame.placement @ body_transforms(model, states)[frame.body]
+        poses = body_transforms(outward(model, q, keep_frame=None))
+        X = frame.placement @ poses[frame.body]
     return X.E.T, X.r
 
 
@@ -76,22 +74,23 @@ def frame_jacobian(model, q, frame):
 
     Unit wrenches at the frame are carried down to the base and meet each cluster's subspace.
     """
-    states = first_pass(model, q, posed=[frame.body])
+    sweep = outward(model, q, keep_frame=[frame.body])
     columns = {}
     if frame.body != WORLD:
-        k, place = locate(model, frame.body)
-        unit = frame.placement.forces_back(np.eye(6))
-        sizes = states[k].X.sizes
-        F = np.concatenate([unit if i == place else np.zeros((n, 6)) for i, n in enumerate(sizes)])
-        while True:
-            columns[k] = F.T @ states[k].S
-            parent = model.clusters[k].parent
-            if parent is None:
-                break
-            F = states[k].X.forces_back(F)
-            k = parent
+        home, place = model.tree.locate(frame.body)
+        F = sweep[home].on_body(place, frame.placement.forces_back(np.eye(6)))
+        columns = path_jacobian(sweep, home, F)
     blocks = [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters]
     return joined(blocks, (6, 0), axis=1)
+
+
+def path_jacobian(sweep, k: int, F) -> dict:
+    """F' X S by cluster, from k to the base: how forces F (6l, m) on cluster k meet the joints."""
+    columns = {}
+    for j in sweep.model.tree.inward(k):
+        columns[j] = F.T @ sweep[j].S
+        F = sweep[j].X.forces_back(F)
+    return columns
 
 
 def frame_acceleration_bias(model, q, v, frame):
@@ -102,7 +101,6 @@ def frame_acceleration_bias(model, q, v, frame):
     """
     if frame.body == WORLD:
         return np.zeros(6)
-    states = first_pass(model, q, v, posed=[frame.body])
-    k, place = locate(model, frame.body)
-    acc = accelerations(states, None, np.zeros(6))
-    return frame.placement.motion(states[k].split(acc[k])[place])
+    sweep = outward(model, q, v, keep_frame=[frame.body])
+    k, place = model.tree.locate(frame.body)
+    return frame.placement.motion(sweep[k].split(sweep.accelerations(None)[k])[place])

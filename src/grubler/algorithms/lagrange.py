@@ -73,9 +73,8 @@ def loops_without_inertia(model: Model) -> tuple[tuple[slice, slice], ...]:
     found, start = [], 0
     for cluster in model.clusters:
         stop = start + (len(cluster.embedding.kept) or sum(loop.rows for loop in cluster.loops))
-        columns = slice(cluster.span_v[0].start, cluster.span_v[-1].stop)
-        if stop > start and idle[columns].any():
-            found.append((slice(start, stop), columns))
+        if stop > start and idle[cluster.span].any():
+            found.append((slice(start, stop), cluster.span))
         start = stop
     return tuple(found)
 

@@ -38,7 +38,7 @@ def spanning_map(model, q, v=None):
 def spanning_state(model, q, v=None, a=None) -> SpanningState:
     """Every tree joint's position, velocity (given v) and acceleration (given v and a)."""
     positions = model.unpack(q)
-    stacked = joined([positions[i] for i in model.spanning_order])
+    stacked = model.spanning.stack(positions)
     if v is None:
         return SpanningState(stacked, None, None)
     G, g = spanning_map(model, q, v)
@@ -51,8 +51,7 @@ def generalized_force(model, q, torques):
     for cluster in model.clusters:
         joint = cluster.embedding
         G, _, _ = joint.velocity_map(joint.positions(q[cluster.q]), None)
-        start, stop = cluster.span_v[0].start, cluster.span_v[-1].stop
-        tau.append(G.T @ torques[start:stop])
+        tau.append(G.T @ torques[cluster.span])
     return joined(tau)
 
 
@@ -67,12 +66,11 @@ def loop_constraints(model, q, v):
         if not cluster.loops:
             continue
         joint = cluster.embedding
-        start = cluster.span_v[0].start
-        local = joint.split(velocities[start : start + joint.nv_span])
+        local = joint.split(velocities[cluster.span])
         K, k = stack_rows(joint.bodies, cluster.loops, joint.positions(q[cluster.q]), local)
         kept = list(joint.kept) or list(range(K.shape[0]))
-        pad = model.nv_span - start - joint.nv_span
-        left, right = np.zeros((len(kept), start)), np.zeros((len(kept), pad))
+        left = np.zeros((len(kept), cluster.span.start))
+        right = np.zeros((len(kept), model.nv_span - cluster.span.stop))
         rows.append(np.concatenate([left, K[kept], right], axis=1))
         bias.append(k[kept])
     if not rows:
@@ -82,8 +80,4 @@ def loop_constraints(model, q, v):
 
 def independent_columns(model) -> list[int]:
     """The columns of the spanning velocities that are the model's v."""
-    return [
-        cluster.span_v[0].start + c
-        for cluster in model.clusters
-        for c in cluster.embedding.independent
-    ]
+    return [c.span.start + i for c in model.clusters for i in c.embedding.independent]

@@ -45,13 +45,8 @@ def _gap(loop, positions):
 
 def quaternion_lengths(joint, q) -> list:
     """The length of each quaternion in a cluster's part of q."""
-    lengths, start = [], 0
-    for body in joint.coordinates:
-        motion = body.joint.motion
-        start += motion.nq
-        if motion.nq != motion.nv:
-            lengths.append(np.sqrt(sum(q[start - k] * q[start - k] for k in range(1, 5))))
-    return lengths
+    parts = [q[place] for place in joint.layout.quaternions.values()]
+    return [np.sqrt(sum(x[-k] * x[-k] for k in range(1, 5))) for x in parts]
 
 
 def _stacked(values: list):

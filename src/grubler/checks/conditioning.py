@@ -43,14 +43,11 @@ class Partition:
 
 def partitions(model: Model, samples: Sequence[dict]) -> list[Partition]:
     """The partitions of all clusters with loops; the first sample is the reference."""
-    out = []
-    start = 0
-    for cluster in model.clusters:
-        if cluster.loops:
-            names = model.v_names[start : start + cluster.nv]
-            out.append(_partition(cluster, names, samples))
-        start += cluster.nv
-    return out
+    return [
+        _partition(cluster, model.v_names[cluster.v], samples)
+        for cluster in model.clusters
+        if cluster.loops
+    ]
 
 
 def _partition(cluster: Cluster, names, samples: Sequence[dict]) -> Partition:

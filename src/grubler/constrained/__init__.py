@@ -13,9 +13,10 @@ import numpy as np
 
 from ..algebra.symbolic import is_symbolic
 from ..algorithms import OSIM as CLUSTER_OSIM
-from ..algorithms.c_rnea import c_rnea, net_forces
+from ..algorithms.c_rnea import c_rnea
 from ..algorithms.checks import checked, checked_forces, checked_frames, exact, pick
-from ..algorithms.first_pass import first_pass
+from ..algorithms.newton_euler import accelerated
+from ..algorithms.sweep import outward
 from ..arguments import public
 from ..errors import InputError
 from ..model import as_vector
@@ -37,7 +38,7 @@ from .proximal import proximal
 from .pv import pv
 from .pv_early import pv_early
 from .pv_soft import pv_soft
-from .rows import Wanted, constraint_rows, posed
+from .rows import Wanted, constraint_rows, framed
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -150,11 +151,9 @@ def residual(
     """(J a + J̇ v - k + R λ, J) by kinematics: what an acceleration leaves of the constraints."""
     if not constraints:
         return np.zeros(0), np.zeros((0, model.nv))
-    bodies = posed(constraints)
-    states = first_pass(model, q, v, posed=bodies)
-    moving, _, _ = net_forces(model, q, v, None, None, bodies)
-    rows = constraint_rows(model, states, constraints, desired, moving)
-    J, l = jacobian_and_drift(model, states, rows)
+    sweep = outward(model, q, v, keep_frame=framed(constraints))
+    rows = constraint_rows(sweep, constraints, desired, accelerated(sweep))
+    J, l = jacobian_and_drift(sweep, rows)
     return J @ a + l + softness(rows) * multipliers, J
 
 

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiler import precision
-from .closing import path
 from .recursion import total
 
 # Mass × acceleration / force above which a solution is refined: with the acceleration of a free
@@ -69,9 +68,9 @@ def accurate(model, early: Early):
 def carriers(model, early: Early) -> list[int]:
     """The clusters whose acceleration the rows feel of the world: a free base, and on a fixed base
     what carries a joint that takes a row."""
-    found = {c.index for c in model.clusters if c.parent is None}
+    found = set(model.tree.roots)
     for k, _ in early.masses:
-        inward = [] if k is None else path(model, k)
+        inward = [] if k is None else model.tree.inward(k)
         if inward and model.clusters[inward[-1]].nv < 6:
             found |= set(inward[1:2])
     return sorted(found)

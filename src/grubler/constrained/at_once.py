@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
-from ..algorithms.first_pass import parent_of
 from .accuracy import Early
 from .closing import Closing
 from .jacobian import jacobian_and_drift, split
@@ -48,8 +47,8 @@ def at_once(model, ready, tau, constraints) -> Early:
     """The solution, as by `resolved_early`."""
     states, _, p, blocks = ready
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
-    M, h = mass_matrix_of(model, states), joint_forces(states, p)
-    J, l = jacobian_and_drift(model, states, blocks)
+    M, h = mass_matrix_of(states), joint_forces(states, p)
+    J, l = jacobian_and_drift(states, blocks)
     known = levers(model.nominal, constraints)
     places = [(c.index, j) for c in reversed(model.clusters) for j in range(c.nv)]
     lever = [known.get(at) for at in places]
@@ -63,16 +62,7 @@ def at_once(model, ready, tau, constraints) -> Early:
     qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
     found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows))))
     a = qdd[np.argsort(order)]
-    return Early(a, found, accelerations(states, a), masses)
-
-
-def accelerations(states, a) -> list:
-    """The stacked accelerations of the clusters, beyond coasting, from those of the joints."""
-    acc: list = []
-    for state in states:
-        up = parent_of(acc, state.cluster, np.zeros(6))
-        acc.append(state.X.motion(up) + state.S @ a[state.cluster.v])
-    return acc
+    return Early(a, found, states.beyond_coasting(a), masses)
 
 
 def joint_forces(states, p):
@@ -80,7 +70,7 @@ def joint_forces(states, p):
     p, h = list(p), [None] * len(states)
     for state in reversed(states):
         k, up = state.cluster.index, state.cluster.parent
-        h[k] = state.S.T @ p[k] if state.r is None else state.S.T @ p[k] + state.r
+        h[k] = state.joint_bias(p[k])
         if up is not None:
             p[up] = p[up] + state.X.force_back(p[k])
     return np.concatenate(h)

@@ -32,7 +32,7 @@ class Closing(Carried):
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
-        homes = {b: meeting(model, *rows[b].ends) for b in self.blocks}
+        homes = {b: model.tree.common(*rows[b].ends) for b in self.blocks}
         self.home = {b: None if k in late else k for b, k in homes.items()}
         self.multipliers: dict = {}
         self.masses: list = []
@@ -194,17 +194,3 @@ class Pivots:
                     rows = [[self.L[min(i, j)][max(i, j)] for j in place[b]] for i in place[a]]
                     carried.L[a, b] = np.stack([np.stack(row) for row in rows])
         return K
-
-
-def meeting(model, a: int, b: int) -> int | None:
-    """The lowest cluster on both paths to the base, None where these meet at the world only."""
-    upward = path(model, a)
-    return next((k for k in path(model, b) if k in upward), None)
-
-
-def path(model, k: int) -> list[int]:
-    """The clusters from this one to the base."""
-    upward = [k]
-    while model.clusters[upward[-1]].parent is not None:
-        upward.append(model.clusters[upward[-1]].parent)
-    return upward

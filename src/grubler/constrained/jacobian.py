@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algorithms.kinematics import path_jacobian
 
-def jacobian_and_drift(model, states, rows):
+
+def jacobian_and_drift(sweep, rows):
     """J (m, nv) and l with J a + l + R λ = 0 over all blocks; l is None without velocities."""
     J, l = [], []
     for block in rows:
         columns: dict = {}
         for k, F in block.ends.items():
-            for j, part in path_jacobian(model, states, k, F).items():
+            for j, part in path_jacobian(sweep, k, F).items():
                 columns[j] = columns[j] + part if j in columns else part
-        parts = [columns.get(c.index, np.zeros((block.m, c.nv))) for c in model.clusters]
+        parts = [columns.get(c.index, np.zeros((block.m, c.nv))) for c in sweep.model.clusters]
         J.append(np.concatenate(parts, axis=1))
         l.append(block.l)
     return np.concatenate(J), None if any(x is None for x in l) else np.concatenate(l)
-
-
-def path_jacobian(model, states, k: int, F) -> dict:
-    """By cluster: the rows F' on cluster k as functions of the joints on its path to the base."""
-    columns = {}
-    while True:
-        columns[k] = F.T @ states[k].S
-        parent = model.clusters[k].parent
-        if parent is None:
-            return columns
-        F, k = states[k].X.forces_back(F), parent
 
 
 def softness(rows):

@@ -14,10 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
-from ..algorithms.c_rnea import c_rnea, net_forces
-from ..algorithms.first_pass import first_pass
+from ..algorithms.c_rnea import c_rnea
+from ..algorithms.newton_euler import accelerated
+from ..algorithms.sweep import outward
 from .jacobian import jacobian_and_drift, softness
-from .rows import constraint_rows, posed
+from .rows import constraint_rows, framed
 
 RANK = 1e-5  # singular values below this part of the largest count as zero
 
@@ -33,11 +34,9 @@ def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     free = np.linalg.solve(root.T, np.linalg.solve(root, force))
     if m == 0:
         return free, np.zeros(0)
-    bodies = posed(constraints)
-    states = first_pass(model, q, v, posed=bodies)
-    moving, _, _ = net_forces(model, q, v, None, None, bodies)
-    rows = constraint_rows(model, states, constraints, desired, moving)
-    J, drift = jacobian_and_drift(model, states, rows)
+    sweep = outward(model, q, v, keep_frame=framed(constraints))
+    rows = constraint_rows(sweep, constraints, desired, accelerated(sweep))
+    J, drift = jacobian_and_drift(sweep, rows)
     B = np.concatenate([np.linalg.solve(root, J.T), np.diag(np.sqrt(softness(rows)))])
     U, sizes, V = np.linalg.svd(B, full_matrices=False)
     inverse = np.where(sizes > RANK * sizes[0], 1.0 / np.maximum(sizes, RANK * sizes[0]), 0.0)

@@ -20,8 +20,9 @@ import numpy as np
 from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.c_rnea import joint_forces, net_forces
-from ..algorithms.first_pass import first_pass
+from ..algorithms.newton_euler import accelerated
 from ..algorithms.projection import solve_from_leaves
+from ..algorithms.sweep import outward
 from .jacobian import jacobian_and_drift, softness, split
 from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 
@@ -54,15 +55,15 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
 def joint_space(model, q, v, tau, constraints, f_ext, desired):
     """M, J, tau - h, l and the rows."""
     constraints, kept = in_new_frames(model, constraints, frozenset(f_ext or ()))
-    states = first_pass(model, q, v, posed=kept)
-    moving, f, joints = net_forces(model, q, v, None, f_ext, kept)
-    rows = constraint_rows(model, states, constraints, desired, moving)
+    sweep = outward(model, q, v, keep_frame=kept)
+    motion = accelerated(sweep)
+    rows = constraint_rows(sweep, constraints, desired, motion)
     rows = independent_rows(model, rows, constraints)
-    force = tau - joint_forces(model, moving, f, joints)
-    M = mass_matrix_of(model, states)
+    force = tau - joint_forces(motion, net_forces(motion, f_ext))
+    M = mass_matrix_of(sweep)
     if not rows:
         return M, None, force, None, rows
-    J, l = jacobian_and_drift(model, states, rows)
+    J, l = jacobian_and_drift(sweep, rows)
     return M, J, force, l, rows
 
 

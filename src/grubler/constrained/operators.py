@@ -32,9 +32,9 @@ import numpy as np
 from ..algebra.cluster_spatial import block_diagonal, split
 from ..algebra.linalg import symmetric
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.c_efpa import articulated
 from ..algorithms.checks import checked_frames
-from ..algorithms.first_pass import first_pass
+from ..algorithms.elimination import eliminations
+from ..algorithms.sweep import outward
 from ..errors import InputError
 from .osim import frame_rows
 
@@ -95,11 +95,11 @@ class SpatialOperators:
     """The operators of a model at one configuration."""
 
     def __init__(self, model, q):
-        self.model, self.states = model, first_pass(model, q, posed=None)
-        self._sizes = [state.S.shape[0] for state in self.states]
+        self.model, self.states = model, outward(model, q, keep_frame=None)
+        self._sizes = [sum(state.sizes) for state in self.states]
         self._dofs = [state.cluster.nv for state in self.states]
         self._parents = [state.cluster.parent for state in self.states]
-        self._U, self._D = articulated(self.states)
+        self._joints = eliminations(self.states)
         self.size, self.nv = sum(self._sizes), sum(self._dofs)
 
     # kinematics and inertia
@@ -139,23 +139,16 @@ class SpatialOperators:
     @cached_property
     def P(self) -> Operator:
         """Articulated inertias: M = P - 𝓔_φ [P - P H* D⁻¹ H P] 𝓔_φ* (0.25), (.39)."""
-        P = [block_diagonal(state.I) for state in self.states]
-        for k in reversed(range(len(P))):
-            if self._parents[k] is not None:
-                free = symmetric(P[k] - self._D[k].quadratic(self._U[k].T))
-                up = self._parents[k]
-                P[up] = P[up] + self.states[k].X.congruence(free)
-        return self._blocks(P)
+        return self._blocks([joint.IA for joint in self._joints])
 
     @cached_property
     def D(self) -> Operator:
         """H P H*, block diagonal (0.26); with armature."""
-        D = [state.S.T @ U for state, U in zip(self.states, self._U_list)]
-        return self._blocks([d if s.R is None else d + s.R for d, s in zip(D, self.states)])
+        return self._blocks([joint.state.joint_inertia(joint.U) for joint in self._joints])
 
     @cached_property
     def D_inverse(self) -> Operator:
-        solve = self._each(self._dofs, lambda k, x: self._D[k].solve(x))
+        solve = self._each(self._dofs, lambda k, x: self._joints[k].D.solve(x))
         return Operator((self.nv, self.nv), solve, solve)
 
     @cached_property
@@ -163,8 +156,8 @@ class SpatialOperators:
         """P H* D⁻¹, the Kalman gain (0.26)."""
         return Operator(
             (self.size, self.nv),
-            self._each(self._dofs, lambda k, x: self._U[k] @ self._D[k].solve(x)),
-            self._each(self._sizes, lambda k, y: self._D[k].solve(self._U[k].T @ y)),
+            self._each(self._dofs, lambda k, x: self._joints[k].U @ self._joints[k].D.solve(x)),
+            self._each(self._sizes, lambda k, y: self._joints[k].D.solve(self._joints[k].U.T @ y)),
         )
 
     @cached_property
@@ -206,17 +199,16 @@ class SpatialOperators:
     def Upsilon(self) -> Operator:
         """The block diagonal of Ω, by the outward recursion (.43)."""
         blocks: list = []
-        for k, state in enumerate(self.states):
-            value = self._D[k].quadratic(state.S.T)
-            if self._parents[k] is not None:
-                half = self._through(k, blocks[self._parents[k]])
-                value = symmetric(value + self._through(k, half.T))
+        for joint, up in zip(self._joints, self._parents):
+            value = joint.D.quadratic(joint.state.S.T)
+            if up is not None:
+                value = symmetric(value + joint.motions(joint.motions(blocks[up]).T))
             blocks.append(value)
         return self._blocks(blocks)
 
     def B(self, frames) -> Operator:
         """The pick-off of frames (0.17): forces at the frames to forces on the clusters."""
-        rows = frame_rows(self.model, self.states, checked_frames(self.model, frames))
+        rows = frame_rows(self.states, checked_frames(self.model, frames))
         matrix = []
         for block in rows:
             ((home, F),) = block.ends.items()
@@ -237,18 +229,11 @@ class SpatialOperators:
 
     # recursions
 
-    @cached_property
-    def _U_list(self):
-        return [self._U[k] for k in range(len(self.states))]
-
     def _free_force(self, k, f):
-        return f - self._U[k] @ self._D[k].solve(self.states[k].S.T @ f)
+        return self._joints[k].free_force(f)
 
     def _free_motion(self, k, a):
-        return a - self.states[k].S @ self._D[k].solve(self._U[k].T @ a)
-
-    def _through(self, k, M):
-        return self._free_motion(k, self.states[k].X.motions(M))
+        return self._joints[k].free_motion(a)
 
     def _each(self, sizes, function) -> Callable:
         def apply(x):

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_crba import mass_matrix_of
-from ..algorithms.c_efpa import articulated
-from ..algorithms.first_pass import first_pass
+from ..algorithms.elimination import eliminations
+from ..algorithms.sweep import outward
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .pv import Carried, free_base
@@ -27,35 +27,30 @@ from .recursion import Crossing, total
 from .rows import Rows, stacked
 
 
-def frame_rows(model, states, frames) -> list[Rows]:
+def frame_rows(sweep, frames) -> list[Rows]:
     """The rows of frames, as constraints without biases."""
     blocks, start = [], 0
     for frame, rows in frames:
         unit = frame.placement.forces_back(np.eye(6)[:, list(rows)])
-        k, F = stacked(model, states, frame.body, unit)
+        k, F = stacked(sweep, frame.body, unit)
         blocks.append(Rows({k: F}, None, None, tuple(range(start, start + len(rows)))))
         start += len(rows)
     return blocks
 
 
-def posed_states(model, q, frames):
-    return first_pass(model, q, posed=[frame.body for frame, _ in frames])
+def swept(model, q, frames):
+    """The sweep in which the frames' bodies keep their described frame."""
+    return outward(model, q, keep_frame=[frame.body for frame, _ in frames])
 
 
 def pv_osim(model, q, frames):
     """PV-OSIM (Algorithm 2): L gathered on the way to the base, in constraint space."""
-    states = posed_states(model, q, frames)
-    U, D = articulated(states)
-    carried = Carried(frame_rows(model, states, frames))
-    for state in reversed(states):
-        k = state.cluster.index
-        carried.cross(state, _crossing(state, U[k], D[k]), carried.at(k))  # lines 7, 8, 10
+    sweep = swept(model, q, frames)
+    carried = Carried(frame_rows(sweep, frames))
+    for joint in reversed(eliminations(sweep)):
+        k = joint.state.cluster.index
+        carried.cross(joint.state, Crossing(joint, None), carried.at(k))  # lines 7, 8, 10
     return carried.matrix(range(len(frames)))
-
-
-def _crossing(state, U, D) -> Crossing:
-    W = None if len(state.cluster.bodies) == 1 else state.X.forces_back(U)
-    return Crossing(U, D, None, W)
 
 
 class OsimSolve:
@@ -117,21 +112,20 @@ def pv_osim_fast(model, q, frames):
     """
     if not free_base(model) or not moved_by_branches(model.nominal, tuple(frames)):
         return DenseSolve(pv_osim(model, q, frames))
-    states = posed_states(model, q, frames)
-    carried = Carried(frame_rows(model, states, frames))
-    U, D = articulated(states)
-    for state in reversed(states[1:]):
-        k = state.cluster.index
-        carried.cross(state, _crossing(state, U[k], D[k]), carried.at(k))
-    return OsimSolve(carried, U[0])  # the free joint's S is 1: U = H_b
+    sweep = swept(model, q, frames)
+    carried, joints = Carried(frame_rows(sweep, frames)), eliminations(sweep)
+    for joint in reversed(joints[1:]):
+        k = joint.state.cluster.index
+        carried.cross(joint.state, Crossing(joint, None), carried.at(k))
+    return OsimSolve(carried, joints[0].IA)
 
 
 @lru_cache(maxsize=256)
 def moved_by_branches(model, frames) -> bool:
     """Whether the branches alone move the frames every way, at some posture."""
     for seed in range(3):
-        states = posed_states(model, model.random_state(seed)[0], frames)
-        J = jacobian_and_drift(model, states, frame_rows(model, states, frames))[0][:, 6:]
+        sweep = swept(model, model.random_state(seed)[0], frames)
+        J = jacobian_and_drift(sweep, frame_rows(sweep, frames))[0][:, 6:]
         if np.linalg.matrix_rank(J, tol=1e-6 * max(np.linalg.norm(J), 1e-30)) == J.shape[0]:
             return True
     return False
@@ -142,60 +136,40 @@ def kjr(model, q, frames):
 
     Υ_k = Ω_kk = ψ* Ω_λλ ψ + S D⁻¹ S';  Ω_ij through ψ from the greatest common ancestor.
     """
-    states = posed_states(model, q, frames)
-    U, D = articulated(states)
-    rows = frame_rows(model, states, frames)
+    sweep = swept(model, q, frames)
+    J, rows = eliminations(sweep), frame_rows(sweep, frames)
     home = [next(iter(block.ends)) for block in rows]
-    paths = [_path(model, k) for k in home]
+    needed = {j for k in home for j in model.tree.inward(k)}
     Om: dict = {}
-    for state in states:
+    for state in sweep:
         k, up = state.cluster.index, state.cluster.parent
-        if not any(k in path for path in paths):
+        if k not in needed:
             continue
-        Om[k] = D[k].quadratic(state.S.T)
+        Om[k] = J[k].D.quadratic(state.S.T)
         if up is not None:
-            carried = _through(state, U[k], D[k], Om[up])
-            Om[k] = symmetric(Om[k] + _through(state, U[k], D[k], carried.T))
+            Om[k] = symmetric(Om[k] + J[k].motions(J[k].motions(Om[up]).T))
     blocks = [[None] * len(rows) for _ in rows]
     for i, a in enumerate(rows):
         for j in range(i, len(rows)):
-            common = [k for k in paths[i] if k in paths[j]]
+            common = model.tree.common(home[i], home[j])
             value = np.zeros((a.m, rows[j].m))
-            if common:
-                pair = Om[common[-1]]
-                for k in _below(paths[i], common[-1]):
-                    pair = _through(states[k], U[k], D[k], pair)
+            if common is not None:
+                pair = Om[common]
+                for k in model.tree.between(common, home[i]):
+                    pair = J[k].motions(pair)
                 pair = pair.T
-                for k in _below(paths[j], common[-1]):
-                    pair = _through(states[k], U[k], D[k], pair)
+                for k in model.tree.between(common, home[j]):
+                    pair = J[k].motions(pair)
                 value = a.ends[home[i]].T @ pair.T @ rows[j].ends[home[j]]
             blocks[i][j], blocks[j][i] = value, value.T
     return symmetric(np.block(blocks))
 
 
-def _through(state, U, D, M):
-    """ψ* M: accelerations of the parent seen from the cluster, the joint being free."""
-    carried = state.X.motions(M)
-    return carried - state.S @ D.solve(U.T @ carried)
-
-
-def _path(model, k) -> list[int]:
-    """Clusters from the base to k."""
-    path = [k]
-    while model.clusters[path[0]].parent is not None:
-        path.insert(0, model.clusters[path[0]].parent)
-    return path
-
-
-def _below(path, k) -> list[int]:
-    return path[path.index(k) + 1 :]
-
-
 def ltl_osim(model, q, frames):
     """LTL-OSIM (Sec. II-C): Λ⁻¹ = Y Y' with Y = J L⁻¹, both as sparse as J (7), (8)."""
-    states = posed_states(model, q, frames)
-    J, _ = jacobian_and_drift(model, states, frame_rows(model, states, frames))
-    factor = Leaves(mass_matrix_of(model, states))
+    sweep = swept(model, q, frames)
+    J, _ = jacobian_and_drift(sweep, frame_rows(sweep, frames))
+    factor = Leaves(mass_matrix_of(sweep))
     Y = factor.forward(J.T)
     return symmetric(Y.T @ factor.scale(Y))
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from ..algebra.spatial import Transform
 from ..algorithms.c_aba import c_aba
-from ..algorithms.c_efpa import articulated, c_efpa
+from ..algorithms.c_efpa import c_efpa
 from ..algorithms.checks import checked_result
-from ..algorithms.first_pass import first_pass
-from ..algorithms.kinematics import accelerations, body_transforms
+from ..algorithms.elimination import eliminations
+from ..algorithms.elimination import pushed as pushed_by
+from ..algorithms.kinematics import body_transforms
+from ..algorithms.sweep import outward
 from ..compiled.problem import compile
 from ..errors import InputError
 from .osim import frame_rows
@@ -40,20 +42,18 @@ def freely(model, q, v, tau, frames) -> Freely:
     """Steps A, B and C: free accelerations, those of the ports, and the admittance Λ = B* Ω B."""
     ports = [model.frame(name) for name in frames]
     a = c_aba(model, q, v, tau)  # (A), (0.31)
-    states = first_pass(model, q, v, posed=[port.body for port in ports])
-    acc = accelerations(states, a, np.zeros(6))
-    X, motion, force = body_transforms(model, states), {}, {}
-    for state in states:
-        bodies = state.cluster.bodies
-        motion |= dict(zip(bodies, state.split(state.v)))
-        force |= dict(zip(bodies, state.split(acc[state.cluster.index])))
+    sweep = outward(model, q, v, keep_frame=[port.body for port in ports])
+    X, velocity, acceleration = body_transforms(sweep), {}, {}
+    for state, vel, acc in zip(sweep, sweep.velocities, sweep.accelerations(a), strict=True):
+        velocity |= dict(zip(state.cluster.bodies, state.split(vel)))
+        acceleration |= dict(zip(state.cluster.bodies, state.split(acc)))
     poses = [port.placement @ X[port.body] for port in ports]
     return Freely(
         a,
         np.concatenate([pose.E.T for pose in poses]),
         np.stack([pose.r + np.zeros(3) for pose in poses]),
-        np.stack([port.placement.motion(motion[port.body]) for port in ports]),
-        np.stack([port.placement.motion(force[port.body]) for port in ports]),  # (B)
+        np.stack([port.placement.motion(velocity[port.body]) for port in ports]),
+        np.stack([port.placement.motion(acceleration[port.body]) for port in ports]),  # (B)
         c_efpa(model, q, [(port, tuple(range(6))) for port in ports]),  # (C)
     )
 
@@ -61,25 +61,12 @@ def freely(model, q, v, tau, frames) -> Freely:
 def pushed(model, q, wrench, frames):
     """Step E: M⁻¹ Jᵀ f for wrenches f (6n,) at the ports, by (0.36), (.44)."""
     ports = [(model.frame(name), tuple(range(6))) for name in frames]
-    states = first_pass(model, q, posed=[port.body for port, _ in ports])
-    U, D = articulated(states)
-    z = [np.zeros(state.S.shape[0]) for state in states]
-    for block in frame_rows(model, states, ports):
+    sweep = outward(model, q, keep_frame=[port.body for port, _ in ports])
+    forces = [np.zeros(sum(state.sizes)) for state in sweep]
+    for block in frame_rows(sweep, ports):
         ((k, F),) = block.ends.items()
-        z[k] = z[k] + F @ wrench[block.index[0] : block.index[-1] + 1]
-    nu: dict = {}
-    for state in reversed(states):
-        k, up = state.cluster.index, state.cluster.parent
-        nu[k] = D[k].solve(state.S.T @ z[k])
-        if up is not None:
-            z[up] = z[up] + state.X.force_back(z[k] - U[k] @ nu[k])
-    alpha, out = [], []
-    for state in states:
-        k, up = state.cluster.index, state.cluster.parent
-        seen = np.zeros(state.S.shape[0]) if up is None else state.X.motion(alpha[up])
-        out.append(nu[k] - D[k].solve(U[k].T @ seen))
-        alpha.append(seen + state.S @ out[-1])
-    return np.concatenate(out)
+        forces[k] = forces[k] + F @ wrench[block.index[0] : block.index[-1] + 1]
+    return pushed_by(eliminations(sweep), forces)
 
 
 class Robot:

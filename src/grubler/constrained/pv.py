@@ -24,11 +24,11 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
-from ..algorithms.first_pass import first_pass, parent_of
+from ..algorithms.sweep import outward, parent_of
 from ..compiler import otherwise
 from .jacobian import jacobian_and_drift, softness
 from .recursion import cross_joint, cross_rows, prepared, roll_out, total
-from .rows import constraint_rows, gathered, independent_rows, posed
+from .rows import constraint_rows, framed, gathered, independent_rows
 from .semidefinite import Semidefinite
 
 STILL = 1e-6  # a row that all joints together move by less than this is not moved at all
@@ -66,9 +66,9 @@ def carried_to_base(ready, tau, base_first: bool = False, redundant: str = "neve
         multipliers = carried.solve(Y.values(), redundant)  # (43), (47)
     for state in states[base_first:]:
         k = state.cluster.index
-        a_parent = parent_of(acc, state.cluster, np.zeros(6))
+        a_parent = parent_of(acc, state.cluster, None)
         drive = total(Y[k][b] @ multipliers[b] for b in Y[k]) if Y[k] else None
-        qdd, a = roll_out(state, crossings[k], a_parent, drive)  # (41)
+        qdd, a = roll_out(crossings[k], a_parent, drive)  # (41)
         out.append(qdd)
         acc.append(a)
     m = sum(len(block.index) for block in rows)
@@ -106,7 +106,7 @@ class Carried:
         dense = sum(self.m[b] for b in F) > 1  # half a solve pays for two columns or more
         dense = dense and all(self.crossed.get(b, 0) >= DENSE for b in F)
         for b in F:
-            up, Y[b], Q[b], Z[b], gain = cross_rows(state, crossing, F[b], dense)
+            up, Y[b], Q[b], Z[b], gain = cross_rows(crossing, F[b], dense)
             self.crossed[b] = self.crossed.get(b, 0) + 1
             self._add(state.cluster.parent, b, up)
             if self.l[b] is not None:
@@ -233,7 +233,7 @@ def early_base(model, constraints) -> bool:
 def _served_without_base(model, constraints, seed: int) -> bool:
     if not constraints:
         return True
-    states = first_pass(model, model.random_state(seed)[0], posed=posed(constraints))
-    rows = independent_rows(model, constraint_rows(model, states, constraints), constraints)
-    J = jacobian_and_drift(model, states, rows)[0][:, 6:]
+    sweep = outward(model, model.random_state(seed)[0], keep_frame=framed(constraints))
+    rows = independent_rows(model, constraint_rows(sweep, constraints), constraints)
+    J = jacobian_and_drift(sweep, rows)[0][:, 6:]
     return np.linalg.matrix_rank(J, tol=1e-6 * np.linalg.norm(J)) == J.shape[0]

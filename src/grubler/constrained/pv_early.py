@@ -40,7 +40,7 @@ import numpy as np
 
 from ..algebra.symbolic import is_symbolic
 from ..algorithms import FORWARD, forward_dynamics
-from ..algorithms.first_pass import parent_of
+from ..algorithms.sweep import parent_of
 from ..compiled.problem import quickest
 from ..compiler import estimate_cycles, otherwise
 from .accuracy import EXACT, Early, accurate, close, corrected
@@ -213,7 +213,7 @@ def rolled_out(states, rows, crossings, waiting, carried, taken, inertias):
         if isinstance(crossings[k], Resolved):
             qdd, a, forces[k] = crossings[k].roll_out(a_parent, carried.multipliers)
         else:
-            qdd, a = roll_out(state, crossings[k], a_parent, carried.drive(k))
+            qdd, a = roll_out(crossings[k], a_parent, carried.drive(k))
         carried.open(k, a)
         out.append(qdd)
         acc.append(a)

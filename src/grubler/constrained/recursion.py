@@ -1,6 +1,6 @@
-"""One joint of the recursions: the articulated inertia and bias carried across it, as in C-ABA.
+"""What the recursions with constraints start from, and one joint of them.
 
-As there, accelerations are what the robot has beyond coasting, a = 0: what it has then, by its
+As in C-ABA, accelerations are what the robot has beyond coasting, a = 0: what it has then, by its
 velocities and gravity, is in the forces p and in the rows' l, and nowhere else.
 """
 
@@ -12,27 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
-from ..algebra.linalg import LDL, symmetric
-from ..algorithms.c_aba import force_across, joint_inertia, move_on, without_joint
 from ..algorithms.c_rnea import net_forces
-from ..algorithms.first_pass import first_pass, stacked
+from ..algorithms.elimination import Elimination
+from ..algorithms.newton_euler import accelerated
+from ..algorithms.sweep import outward
 from .rows import constraint_rows, in_few_numbers, independent_rows
 
 
 class Crossing(NamedTuple):
-    """What crossing a joint leaves for the rows and for the roll-out.
+    """A joint eliminated, and u = tau - S' p, the force left to accelerate it (None without
+    velocities)."""
 
-    | code | paper    | meaning                                                 | shape     |
-    |------|----------|---------------------------------------------------------|-----------|
-    | U, D | H S, D_i | articulated inertia along the joint, LDL' of D          | (6l, nv)  |
-    | u    | S' f_i^A | tau - S' p                                              | (nv,)     |
-    | W    | X' U     | U seen from the parent where it is `projected`, or None | (6l', nv) |
-    """
-
-    U: np.ndarray
-    D: LDL
-    u: np.ndarray
-    W: np.ndarray | None
+    joint: Elimination
+    u: np.ndarray | None
 
 
 def prepared(model, q, v, constraints, f_ext=None, desired=None):
@@ -40,58 +32,50 @@ def prepared(model, q, v, constraints, f_ext=None, desired=None):
     constraints, desired, bases, kept = in_few_numbers(
         model, q, constraints, desired, frozenset(f_ext or ())
     )
-    states = first_pass(model, q, v, posed=kept)
-    H = [block_diagonal(state.I) for state in states]
-    moving, f, _ = net_forces(model, q, v, None, f_ext, kept)
-    p = stacked(states, f)
-    rows = constraint_rows(model, states, constraints, desired, moving)
+    sweep = outward(model, q, v, keep_frame=kept)
+    motion = accelerated(sweep)
+    H = [block_diagonal(state.I) for state in sweep]
+    p = sweep.stack(net_forces(motion, f_ext))
+    rows = constraint_rows(sweep, constraints, desired, motion)
     rows = [replace(block, basis=V) for block, V in zip(rows, bases, strict=True)]
-    return states, H, p, independent_rows(model, rows, constraints)
+    return sweep, H, p, independent_rows(model, rows, constraints)
 
 
 def cross_joint(state, H, p, tau):
     """(Crossing, H and p seen from the parent): the sums' terms of (42a), (42b)."""
-    S, X = state.S, state.X
-    U = H @ S
-    D = LDL(joint_inertia(state, U))
-    u = tau - S.T @ p
-    u = u if state.r is None else u - state.r
-    if not state.projected:
-        Ha = without_joint(state, H, U, D)
-        pa = force_across(state, p, tau, U, D, u)
-        return Crossing(U, D, u, None), X.congruence(Ha), X.force_back(pa)
-    W = X.forces_back(U)
-    Ha = symmetric(X.congruence(H) - D.quadratic(W.T))
-    return Crossing(U, D, u, W), Ha, X.force_back(p) + W @ D.solve(u)
+    joint = Elimination(state, H)
+    u = joint.joint_force(p, tau)
+    if state.cluster.parent is None:
+        return Crossing(joint, u), None, None
+    return Crossing(joint, u), joint.inertia(), joint.bias(p, tau, u)
 
 
-def cross_rows(state, crossing: Crossing, F, dense: bool):
+def cross_rows(crossing: Crossing, F, dense: bool):
     """Constraint forces F = K' carried across a joint.
 
     Returns F seen from the parent (42c), Y = S' F, Q and Z with Y' D⁻¹ Y = Q' Z, and what l gains
     (42d), None without velocities. Half a solve, Q = L⁻¹ Y, is cheaper where F is `dense`; a Y with
     zeros keeps them, Q = Y.
     """
-    U, D, u, W = crossing
+    joint, u = crossing
+    D, X = joint.D, joint.state.X
     half = D.half if dense else (lambda x: x)
-    Y = state.S.T @ F
+    Y = joint.state.S.T @ F
     Q = half(Y)
     Z = D.scale(Q) if dense else D.solve(Y)
     gain = None if u is None else Z.T @ half(u)
-    if W is None:
-        through = F - half(U.T).T @ Z
-        return state.X.forces_back(through), Y, Q, Z, gain
-    return state.X.forces_back(F) - half(W.T).T @ Z, Y, Q, Z, gain
+    if joint.W is None:
+        return X.forces_back(F - half(joint.U.T).T @ Z), Y, Q, Z, gain
+    return X.forces_back(F) - half(joint.W.T).T @ Z, Y, Q, Z, gain
 
 
-def roll_out(state, crossing: Crossing, a_parent, drive=None):
+def roll_out(crossing: Crossing, a_parent, drive=None):
     """(acceleration of the joint, stacked acceleration of the cluster) (41), (36b).
 
     `drive` is the force of the constraints on the joint, S' K' λ.
     """
-    U, D, u, W = crossing
-    u = u if drive is None else u + drive
-    return move_on(state, D, u, U, W, a_parent)
+    joint, u = crossing
+    return joint.motion(u if drive is None else u + drive, a_parent)
 
 
 def total(values):

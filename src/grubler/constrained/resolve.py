@@ -19,7 +19,6 @@ import numpy as np
 from ..algebra.linalg import symmetric
 from ..algebra.spatial import skew
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.c_aba import joint_inertia
 from .recursion import total
 from .reflection import Reflection, Row, reflect
 
@@ -95,7 +94,7 @@ class Own:
     def __init__(self, state):
         self.state, self.axes, self.turn = state, state.S, None
         self.cluster = state.cluster.index
-        self.joint = state.robot.bodies[state.cluster.bodies[0]].joint
+        self.joint = state.joints[0].body.joint
 
     def enter(self, H, p, tau, rows, carried):
         return H, p, tau, rows
@@ -153,8 +152,8 @@ class Joined:
     def enter(self, H, p, tau, rows, carried):
         S, X = self.state.S, self.state.X
         U = H @ S
-        W, D = X.forces_back(U), symmetric(joint_inertia(self.state, U))
-        r = S.T @ p if self.state.r is None else S.T @ p + self.state.r
+        W, D = X.forces_back(U), symmetric(self.state.joint_inertia(U))
+        r = self.state.joint_bias(p)
         carried.enter(self.state)
         if rows:
             F = np.stack([row.K for row in rows]).T
@@ -182,8 +181,7 @@ class Joined:
 
     def force(self, f, qdd):
         state = self.state
-        own = state.S.T @ f
-        own = own if state.r is None else own + state.r
+        own = state.joint_bias(f)
         own = own if state.R is None else own + state.R @ qdd
         return np.concatenate([state.X.force_back(f), own])
 

@@ -15,7 +15,8 @@ import numpy as np
 from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.spatial import Transform, cross
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.first_pass import base_acceleration, locate
+from ..algorithms.newton_euler import Motion
+from ..algorithms.sweep import Sweep, base_acceleration
 from ..mechanism.parts import WORLD, Frame
 from ..reduction.reduced import oblique, reduced, spinners
 from .constraints import Checked
@@ -71,8 +72,8 @@ class Wanted(NamedTuple):
         return out
 
 
-def posed(constraints) -> list[int]:
-    """The bodies whose true orientation the constraints need."""
+def framed(constraints) -> list[int]:
+    """The bodies that the constraints are on: they keep their frames."""
     bodies = [c.frame.body for c in constraints]
     return bodies + [c.to.body for c in constraints if c.to is not None]
 
@@ -82,7 +83,7 @@ def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
     """(the constraints on frames as the dynamics lays them, bodies that keep theirs): those with
     forces on them, rotors that are constrained, whose spin would not do, and all that constraints
     are on where frames only slide, since that would move their points off the axes."""
-    on = frozenset(posed(constraints))
+    on = frozenset(framed(constraints))
     kept = forced | (on & spinners(model.bodies) if oblique(model.bodies) else on)
     new = reduced(model, kept).frames
 
@@ -98,14 +99,15 @@ def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
 class Poses:
     """Transforms between bodies, made of the clusters' own; computed where they are asked for."""
 
-    def __init__(self, model, states):
-        self.model, self.states = model, states
+    def __init__(self, sweep: Sweep):
+        self.model, self.sweep = sweep.model, sweep
 
     def up(self, body: int) -> tuple[int, Transform]:
         """The body that this one's cluster hangs on, and the transform from it."""
-        k, i = locate(self.model, body)
-        X, parent = self.states[k].X, self.model.clusters[k].parent
-        carrier = WORLD if parent is None else self.model.clusters[parent].bodies[X.outputs[i]]
+        k, i = self.model.tree.locate(body)
+        state = self.sweep[k]
+        X, parent = state.X, state.parent
+        carrier = WORLD if parent is None else parent.cluster.bodies[X.outputs[i]]
         return carrier, X.blocks[i]
 
     def chain(self, body: int) -> list[int]:
@@ -135,19 +137,19 @@ class Poses:
         return X.E @ self.rest(above)
 
 
-def constraint_rows(model, states, constraints, desired=None, moving=None) -> list[Rows]:
-    """The constraints as blocks of rows; without bodies in motion they have no biases."""
-    poses, blocks, start = Poses(model, states), [], 0
+def constraint_rows(sweep, constraints, desired=None, motion: Motion | None = None) -> list[Rows]:
+    """The constraints as blocks of rows; without the coasting motion they have no biases."""
+    poses, blocks, start = Poses(sweep), [], 0
     given = (desired or Wanted()).by_constraint(constraints)
-    for c, (k, motion) in zip(constraints, given, strict=True):
+    for c, (k, driven) in zip(constraints, given, strict=True):
         index = tuple(range(start, start + c.m))
         start += c.m
-        X, place = held_at(poses, c, motion)
+        X, place = held_at(poses, c, driven)
         K = c.rows.matrix(X)
         l = None
-        if moving is not None:
-            l = _bias(model, states, moving, poses, c, K, X, place, motion) - k
-        blocks.append(Rows(_ends(model, poses, c, K), l, c.softness, index))
+        if motion is not None:
+            l = _bias(motion, poses, c, K, X, place, driven) - k
+        blocks.append(Rows(_ends(poses, c, K), l, c.softness, index))
     return blocks
 
 
@@ -159,7 +161,7 @@ def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] =
     than in those of a turned frame. A point on the axis of a hinge is one of the body that carries
     the hinge as well, and is held there.
     """
-    moved = [_inward(model, c, tuple(posed(constraints))) for c in constraints]
+    moved = [_inward(model, c, tuple(framed(constraints))) for c in constraints]
     placed, kept = in_new_frames(model, tuple(c for c, _ in moved), forced)
     found, bases, wanted = [], [], [np.zeros(0)]
     desired = desired or Wanted()
@@ -167,7 +169,7 @@ def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] =
     for old, new, (_, crossed), (k, _) in zip(constraints, placed, moved, given, strict=True):
         new, V = _turned(new)
         for body in reversed(crossed):
-            cluster = model.clusters[locate(model, body)[0]]
+            cluster = model.clusters[model.tree.locate(body)[0]]
             V = model.bodies[body].joint.transform(q[cluster.q]).E @ V
         V = old.frame.placement.E @ V if crossed else V
         found.append(new)
@@ -194,7 +196,7 @@ def _inward(model, c: Checked, bodies: tuple[int, ...]) -> tuple[Checked, list[i
 def _on_axis(model, c: Checked) -> bool:
     """Whether it holds a point on the axis of its body's hinge, which does not move it."""
     body = model.bodies[c.frame.body]
-    joint, cluster = body.joint, model.clusters[locate(model, body.index)[0]]
+    joint, cluster = body.joint, model.clusters[model.tree.locate(body.index)[0]]
     if not _whole(c) or not c.rows.classical or c.held:
         return False
     if not joint.is_hinge or body.parent == WORLD or len(cluster.bodies) > 1:
@@ -235,7 +237,7 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
             by_body.setdefault(c.frame.body, []).append(i)
     merged, gone = {}, set()
     for body, members in by_body.items():
-        k, _ = locate(model, body)
+        k, _ = model.tree.locate(body)
         mine = [blocks[i] for i in members]
         F = np.concatenate([b.ends[k] for b in mine], axis=1)
         scale = np.linalg.norm(F, axis=0)
@@ -263,21 +265,19 @@ def gathered(blocks: list[Rows], multipliers: list, total: int):
     return np.stack([rows[r] for r in range(total)]) if total else np.zeros(0)
 
 
-def stacked(model, states, body: int, F):
+def stacked(sweep, body: int, F):
     """Columns of forces on one body as forces on its cluster: (cluster, (6l, m))."""
-    k, place = locate(model, body)
-    sizes = states[k].X.sizes
-    pieces = [F if i == place else np.zeros((n, F.shape[1])) for i, n in enumerate(sizes)]
-    return k, np.concatenate(pieces)
+    k, place = sweep.model.tree.locate(body)
+    return k, sweep[k].on_body(place, F)
 
 
-def _ends(model, poses: Poses, c: Checked, K) -> dict[int, np.ndarray]:
+def _ends(poses: Poses, c: Checked, K) -> dict[int, np.ndarray]:
     """Forces Kᵀ at the frame's origin, and the opposite ones at the same point of the other."""
-    first, F = stacked(model, poses.states, c.frame.body, c.frame.placement.forces_back(K.T))
+    first, F = stacked(poses.sweep, c.frame.body, c.frame.placement.forces_back(K.T))
     ends = {first: F}
     if c.to is not None:
         back = into_frame(poses, c).forces_back(K.T)
-        second, F = stacked(model, poses.states, c.to.body, -back)
+        second, F = stacked(poses.sweep, c.to.body, -back)
         ends[second] = ends[second] + F if second in ends else F
     return ends
 
@@ -298,16 +298,16 @@ def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Tr
     return rest if motion is None else rest @ moved_place(motion).inverse(), rest
 
 
-def _bias(model, states, moving, poses: Poses, c: Checked, K, X, rest, motion):
+def _bias(motion: Motion, poses: Poses, c: Checked, K, X, rest, driven):
     """d/dt (K V) of the coasting robot, with Baumgarte's terms (Sec. IX-A)."""
-    own = _coasting(model, states, moving, c.frame.body, c.frame.placement)
+    own = _coasting(motion, c.frame.body, c.frame.placement)
     place = None
     if c.to is None:
         gravity = c.frame.placement.E @ poses.rest(c.frame.body)
         own = replace(own, a=own.a - gravity)
     else:
-        place = _coasting(model, states, moving, c.to.body, into_frame(poses, c))
-    v, a = relative_to(own, place, rest, motion, c.rows.classical)
+        place = _coasting(motion, c.to.body, into_frame(poses, c))
+    v, a = relative_to(own, place, rest, driven, c.rows.classical)
     l = K @ a
     if c.rows.universal:
         l = l + c.rows.turning(X, v[:3])
@@ -318,10 +318,10 @@ def _bias(model, states, moving, poses: Poses, c: Checked, K, X, rest, motion):
     return l
 
 
-def _coasting(model, states, moving, body: int, X: Transform) -> PointMotion:
+def _coasting(motion: Motion, body: int, X: Transform) -> PointMotion:
     """The motion at a = 0, with -gravity, of a body's point at the origin of the frame that X leads
     to, in that frame's axes."""
-    k, place = locate(model, body)
-    v = X.motion(states[k].split(states[k].v)[place])
-    seen = moving[body]
+    k, place = motion.sweep.model.tree.locate(body)
+    state, seen = motion.sweep[k], motion.bodies[body]
+    v = X.motion(state.split(state.v)[place])
     return PointMotion(v, X.E @ seen.dw, X.E @ (seen.A + seen.U @ X.r))

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.first_pass import first_pass, locate
-from .closing import meeting, path
+from ..algorithms.sweep import outward
 from .reflection import Row, reflect
-from .rows import constraint_rows, independent_rows, posed
+from .rows import constraint_rows, framed, independent_rows
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 NEVER = 1e-12  # |K S|² of a joint that does not move a row
@@ -63,10 +62,10 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     longest = max((x.usual for x in known.values()), default=0.0)
     for (k, _), lever in known.items():
         if lever.moves and lever.usual < SHORT * longest:
-            late |= set(path(model, k))
+            late |= set(model.tree.inward(k))
     if near and not told(model, constraints):
         for k, _ in known:
-            inward = [model.clusters[i] for i in path(model, k)]
+            inward = [model.clusters[i] for i in model.tree.inward(k)]
             if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
                 late |= {cluster.index for cluster in inward}
     return frozenset(late)
@@ -91,7 +90,7 @@ def row_counts(model, constraints) -> dict[int, int]:
         if c.to is None and c.softness is None:
             by_body[c.frame.body] = min(6, by_body.get(c.frame.body, 0) + c.m)
     for body, m in by_body.items():
-        rows[locate(model, body)[0]] += m
+        rows[model.tree.locate(body)[0]] += m
     for cluster in reversed(model.clusters):
         k = cluster.index
         taken = sum((k, j) in known and known[k, j].moves for j in range(cluster.nv))
@@ -119,14 +118,14 @@ def told(model, constraints, near: int = 0) -> frozenset[int]:
 
 def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
-    states = first_pass(model, q, posed=posed(constraints))
-    rows = independent_rows(model, constraint_rows(model, states, constraints), constraints)
+    sweep = outward(model, q, keep_frame=framed(constraints))
+    rows = independent_rows(model, constraint_rows(sweep, constraints), constraints)
     waiting: dict[int, list[Row]] = {}
     for block in rows:
         for k, F in block.ends.items():
             waiting.setdefault(k, []).extend(Row(F[:, i], 0.0) for i in range(block.m))
     out = {}
-    for state in reversed(states):
+    for state in reversed(sweep):
         k, up = state.cluster.index, state.cluster.parent
         left = waiting.get(k, [])
         for j in range(state.cluster.nv):
@@ -142,4 +141,4 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
 
 def closing_cluster(model, c) -> int | None:
     """The cluster in which the ends of a constraint between two bodies meet."""
-    return meeting(model, locate(model, c.frame.body)[0], locate(model, c.to.body)[0])
+    return model.tree.common(*(model.tree.locate(x.body)[0] for x in (c.frame, c.to)))

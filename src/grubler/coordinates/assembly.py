@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import ClosureError
+from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import Body
-from .embedding import Embedding, column_slices, side_by_side
+from .embedding import Embedding, side_by_side
 from .limits import clipped, excess, room, unwound
 
 CLOSED = 1e-12  # what assembly aims at, m or rad
@@ -32,22 +33,9 @@ def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
 
 def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np.ndarray:
     """The derivative of `residual` by the stacked spanning velocities."""
-    columns = column_slices(bodies)
-    width = sum(body.joint.nv for body in bodies)
-    rows = [side_by_side(loop.slopes(positions), columns, loop.rows, width) for loop in loops]
+    joints = Layout(bodies)
+    rows = [side_by_side(loop.slopes(positions), joints.v, loop.rows, joints.nv) for loop in loops]
     return np.concatenate(rows)
-
-
-def move(bodies: Sequence[Body], positions: dict, step: np.ndarray) -> dict:
-    """Positions after a step of the stacked spanning velocities."""
-    moved, start = {}, 0
-    for body in bodies:
-        n = body.joint.nv
-        moved[body.index] = body.joint.motion.integrate(
-            positions[body.index], step[start : start + n]
-        )
-        start += n
-    return moved
 
 
 def newton(
@@ -90,7 +78,7 @@ def _marquardt(
         if limits:
             step = _step_within(K, phi, free, damping, gap, step, room(bodies, positions))
         step *= min(1.0, 1.0 / (np.abs(step).max(initial=0.0) + 1e-300))
-        moved = move(bodies, positions, step)
+        moved = Layout(bodies).integrate(positions, step)
         phi_moved = weights * residual(loops, moved)
         before, after = np.linalg.norm(phi), np.linalg.norm(phi_moved)
         slow = slow + 1 if after > 0.999 * before else 0
@@ -254,7 +242,7 @@ def _random_within(bodies, guess: dict, held: list, rng, size: float) -> dict:
         if np.isfinite(high - low):
             step[c] = low + share[c] * (high - low) - guess[body.index][0]
     step[held] = 0.0
-    return move(bodies, guess, step)
+    return Layout(bodies).integrate(guess, step)
 
 
 def _close(bodies, loops, guess: dict, held: list, restarts: int, accept: Accept) -> dict:
@@ -282,7 +270,7 @@ def _search(
         if attempt:
             step = rng.standard_normal(n) * min(2.0, 0.05 * attempt)
             step[held] = 0.0
-            start = move(bodies, guess, step)
+            start = Layout(bodies).integrate(guess, step)
         positions, gap = newton(bodies, loops, start, held)
         if _closed(loops, positions, gap, accept):
             return positions, positions

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..algebra.linalg import eliminated, solve_general
 from ..errors import PartitionError
+from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop
 from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.parts import Body
@@ -36,18 +37,32 @@ class Embedding(ABC):
     kept = ()  # rows of the stacked K that are independent; empty: all of them
 
     @cached_property
-    def columns(self) -> dict[int, slice]:
-        """Columns of each body's joint in the cluster's spanning velocities."""
-        return column_slices(self.bodies)
+    def spanning(self) -> Layout:
+        """All tree joints of the cluster."""
+        return Layout(self.bodies)
 
     @cached_property
+    def layout(self) -> Layout:
+        """The joints whose positions are the cluster's part of q."""
+        return Layout(self.coordinates)
+
+    @property
+    def columns(self) -> dict[int, slice]:
+        """Columns of each body's joint in the cluster's spanning velocities."""
+        return self.spanning.v
+
+    @property
     def nv_span(self) -> int:
-        return sum(body.joint.nv for body in self.bodies)
+        return self.spanning.nv
 
     @property
     @abstractmethod
     def independent(self) -> tuple[int, ...]:
         """Columns of the cluster's spanning velocities that are its coordinates v."""
+
+    @property
+    def independent_names(self) -> list[str]:
+        return [self.spanning.v_names[c] for c in self.independent]
 
     @property
     def nv(self) -> int:
@@ -60,11 +75,11 @@ class Embedding(ABC):
 
     @property
     def nq(self) -> int:
-        return sum(body.joint.nq for body in self.coordinates)
+        return self.layout.nq
 
     def positions(self, q) -> dict:
         """The position of every tree joint, by body index."""
-        return self._split_q(q, self.bodies)
+        return self.layout.split_q(q)
 
     def reframed(self, bodies: Sequence[Body], new: dict) -> Embedding:
         """The same where bodies have other frames, `new` from the old ones."""
@@ -85,14 +100,7 @@ class Embedding(ABC):
 
     def split(self, spanning) -> dict:
         """Stacked spanning velocities by body index."""
-        return {i: spanning[columns] for i, columns in self.columns.items()}
-
-    def _split_q(self, q, bodies: Sequence[Body]) -> dict:
-        values, start = {}, 0
-        for body in bodies:
-            values[body.index] = q[start : start + body.joint.nq]
-            start += body.joint.nq
-        return values
+        return self.spanning.split_v(spanning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,31 +144,24 @@ class ExplicitJoint(Embedding):
         )
 
     def positions(self, q):
-        values = self._split_q(q, self.coordinates)
+        values = self.layout.split_q(q)
         for step in self.steps:
-            solved, start = step.value(step._gather(values)), 0
-            for body in step.outputs:
-                values[body.index] = solved[start : start + body.joint.nq]
-                start += body.joint.nq
+            values |= Layout(step.outputs).split_q(step.value(step._gather(values)))
         return values
 
     def velocity_map(self, positions, v):
-        rows, start = {}, 0
-        identity = np.eye(self.nv)
-        for body in self.coordinates:
-            rows[body.index] = identity[start : start + body.joint.nv]
-            start += body.joint.nv
+        rows = self.layout.split_v(np.eye(self.nv))
         drift = {body.index: np.zeros(body.joint.nv) for body in self.coordinates}
         for step in self.steps:  # the chain rule, step by step
             x = step._gather(positions)
             J = step.jacobian(x)
             G = J @ np.concatenate([rows[body.index] for body in step.inputs])
-            rows |= _by_body(step.outputs, G)
+            rows |= Layout(step.outputs).split_v(G)
             if v is not None:
                 rate = np.concatenate([rows[body.index] for body in step.inputs]) @ v
                 g = J @ step._gather(drift) + step.curvature(x, rate)
-                drift |= _by_body(step.outputs, g)
-        G = np.concatenate([rows[body.index] for body in self.bodies])
+                drift |= Layout(step.outputs).split_v(g)
+        G = self.spanning.stack(rows)
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
 
     def condition(self, positions: dict):
@@ -263,38 +264,14 @@ class ImplicitJoint(Embedding):
                 "not determine the others here; mark other joints independent=True"
             )
 
-    @property
-    def independent_names(self) -> list[str]:
-        names = [n for body in self.bodies for n in body.joint.names(body.joint.motion.labels)]
-        return [names[c] for c in self.independent]
-
-
-def column_slices(bodies: Sequence[Body]) -> dict[int, slice]:
-    """The columns of each body's joint in the stacked velocities of some bodies, by body index."""
-    columns, start = {}, 0
-    for body in bodies:
-        columns[body.index] = slice(start, start + body.joint.nv)
-        start += body.joint.nv
-    return columns
-
-
-def _by_body(bodies: Sequence[Body], stacked) -> dict:
-    """Rows of stacked spanning velocities by body index."""
-    rows, start = {}, 0
-    for body in bodies:
-        rows[body.index] = stacked[start : start + body.joint.nv]
-        start += body.joint.nv
-    return rows
-
 
 def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
-    columns = column_slices(bodies)
-    width = sum(body.joint.nv for body in bodies)
+    layout = Layout(bodies)
     rows, biases = [], []
     for loop in loops:
         blocks, k = loop.linearize(positions, velocities)
-        rows.append(side_by_side(blocks, columns, loop.rows, width))
+        rows.append(side_by_side(blocks, layout.v, loop.rows, layout.nv))
         biases.append(k)
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
 

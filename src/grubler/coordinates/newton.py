@@ -25,8 +25,8 @@ def newton_step(joint, x, hold=True):
     else:
         move = -(K.T @ LDL(symmetric(K @ K.T)).solve(phi[kept]))
     size = largest_entry(move)
-    step = joint.split(move * (LIMIT / np.maximum(size, LIMIT)))
-    return moved_by(joint, positions, step), beyond_slack(joint.loops, phi)
+    moved = joint.spanning.integrate(positions, move * (LIMIT / np.maximum(size, LIMIT)))
+    return joint.spanning.stack(moved), beyond_slack(joint.loops, phi)
 
 
 def beyond_slack(loops, phi):
@@ -37,13 +37,6 @@ def beyond_slack(loops, phi):
     rows = range(len(slack))
     return np.stack(
         [np.maximum(np.abs(phi[i]) - slack[i], 0.0) if slack[i] else phi[i] for i in rows]
-    )
-
-
-def moved_by(joint, positions, step):
-    """The stacked positions of a cluster's joints after a step, by body index."""
-    return np.concatenate(
-        [b.joint.motion.integrate(positions[b.index], step[b.index]) for b in joint.bodies]
     )
 
 

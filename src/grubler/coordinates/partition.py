@@ -13,12 +13,13 @@ import numpy as np
 
 from ..algebra.linalg import TIE, largest, pivot_order
 from ..errors import ClosureError, ModelError, PartitionError
+from ..mechanism.layout import Layout
 from ..mechanism.loops import LinearCoupling, Loop
 from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.loops.modules import recognise
 from ..mechanism.parts import Body, frozen
 from .assembly import TOLERANCE as CLOSED
-from .assembly import close, move, residual
+from .assembly import close, residual
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint, OpenJoint, stack_rows
 from .ranks import Rank, read_rank
 
@@ -233,7 +234,7 @@ def _open_by(joint: ImplicitJoint, start: dict) -> float:
         step = np.zeros(joint.nv_span)
         step[list(joint.independent)] = size * rng.uniform(-1, 1, joint.nv)
         try:
-            moved = move(joint.bodies, start, step)
+            moved = joint.spanning.integrate(start, step)
             moved = close(joint.bodies, loops, moved, joint.independent, restarts=0)
         except ClosureError:
             continue
@@ -251,11 +252,10 @@ def _neighbours(bodies, loops, assembled: dict) -> list[dict]:
     """The assembled configuration and some near it: at a singularity (a straight leg) rank reads
     too low."""
     rng = np.random.default_rng(1)
-    n = sum(body.joint.nv for body in bodies)
-    samples = [assembled]
+    joints, samples = Layout(bodies), [assembled]
     for size in (0.1, 0.2, 0.4, 0.4):
         try:
-            moved = move(bodies, assembled, size * rng.standard_normal(n))
+            moved = joints.integrate(assembled, size * rng.standard_normal(joints.nv))
             samples.append(close(bodies, loops, moved, restarts=1))
         except ClosureError:
             continue

@@ -12,6 +12,7 @@ from ..arguments import public
 from ..coordinates import assembly
 from ..coordinates.limits import clipped, excess, unwound
 from ..errors import InputError
+from ..mechanism.layout import Layout
 from ..mechanism.parts import Body, frozen
 from . import Model, as_position, as_vector
 from .clusters import Cluster
@@ -101,7 +102,7 @@ def _random_guess(bodies: Sequence[Body], start: dict, held: list[int], rng) -> 
             step.append(rng.standard_normal(body.joint.nv) * np.pi / 2)
     step = np.concatenate(step)
     step[held] = 0.0
-    return assembly.move(bodies, start, step)
+    return Layout(bodies).integrate(start, step)
 
 
 def _distance(bodies: Sequence[Body], a: dict, b: dict) -> float:

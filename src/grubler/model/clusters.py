@@ -17,7 +17,7 @@ class Cluster:
     `bodies` are body indices in regular order. For the i-th of them, `inner[i]` is the place of its
     parent body inside the cluster (or None), and `output[i]` the place of its output body Λ(i)
     inside the parent cluster (or None for the world). `q`, `v` are its slices of the model's
-    coordinates; `span_q`, `span_v` those of its bodies in the spanning coordinates.
+    coordinates, `span` that of the spanning velocities.
     """
 
     index: int
@@ -29,8 +29,7 @@ class Cluster:
     embedding: Embedding
     q: slice
     v: slice
-    span_q: tuple[slice, ...]
-    span_v: tuple[slice, ...]
+    span: slice
 
     @property
     def nv(self) -> int:
@@ -43,7 +42,7 @@ def build_clusters(
     """The cluster tree with its coordinates laid out cluster by cluster."""
     place = {body: (k, i) for k, members in enumerate(groups) for i, body in enumerate(members)}
     clusters = []
-    q = v = span_q = span_v = 0
+    q = v = span = 0
     for k, (members, embedding) in enumerate(zip(groups, embeddings, strict=True)):
         inner, output, parent = [], [], None
         for i in members:
@@ -54,12 +53,6 @@ def build_clusters(
             if up != WORLD:
                 parent = place[up][0]
             output.append(None if up == WORLD else place[up][1])
-        slices_q, slices_v = [], []
-        for i in members:
-            joint = bodies[i].joint
-            slices_q.append(slice(span_q, span_q + joint.nq))
-            slices_v.append(slice(span_v, span_v + joint.nv))
-            span_q, span_v = span_q + joint.nq, span_v + joint.nv
         clusters.append(
             Cluster(
                 index=k,
@@ -71,9 +64,8 @@ def build_clusters(
                 embedding=embedding,
                 q=slice(q, q + embedding.nq),
                 v=slice(v, v + embedding.nv),
-                span_q=tuple(slices_q),
-                span_v=tuple(slices_v),
+                span=slice(span, span + embedding.nv_span),
             )
         )
-        q, v = q + embedding.nq, v + embedding.nv
+        q, v, span = q + embedding.nq, v + embedding.nv, span + embedding.nv_span
     return tuple(clusters)

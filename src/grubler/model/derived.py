@@ -150,10 +150,5 @@ def _armature(model: Model) -> np.ndarray:
 
 
 def _selection(model: Model, keep: list[int]) -> np.ndarray:
-    start, chosen = 0, []
-    for cluster in model.clusters:
-        for body in cluster.embedding.coordinates:
-            if body.index in keep:
-                chosen += range(start, start + body.joint.nq)
-            start += body.joint.nq
-    return frozen(chosen, dtype=int)
+    places = [x for i, x in model.layout.q.items() if i in keep]
+    return frozen([n for x in places for n in range(x.start, x.stop)], dtype=int)

@@ -70,7 +70,7 @@ def _best_partition(joint: ImplicitJoint, positions: dict, wanted: list[str]) ->
             f"of {count}): no choice of independent joints is regular here; move away from it"
         )
     kept = sorted(pivots(K.T, count, [list(range(len(K)))], prefer_last=False))
-    names = [n for b in joint.bodies for n in b.joint.names(b.joint.motion.labels)]
+    names = joint.spanning.v_names
     last = [c for c, name in enumerate(names) if name in wanted]
     first = [c for c in range(K.shape[1]) if c not in last]
     dependent = pivots(K[kept], count, [first, last], prefer_last=False)

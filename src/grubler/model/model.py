@@ -15,9 +15,11 @@ from ..arguments import public
 from ..coordinates import assembly
 from ..errors import ClosureError, InputError, ModelError, unknown
 from ..mechanism.geometry import Shape
+from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop
 from ..mechanism.parts import WORLD, Actuator, Body, Frame, TreeJoint
 from .clusters import Cluster
+from .tree import Tree
 
 if TYPE_CHECKING:
     from ..typing import Array, ArrayLike, Floats
@@ -57,7 +59,22 @@ class Model:
 
     @cached_property
     def nv_span(self) -> int:
-        return sum(body.joint.nv for body in self.bodies)
+        return self.spanning.nv
+
+    @cached_property
+    def spanning(self) -> Layout:
+        """All tree joints, cluster by cluster: the spanning coordinates."""
+        return Layout([self.bodies[i] for cluster in self.clusters for i in cluster.bodies])
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The joints whose positions make up q."""
+        return Layout([body for c in self.clusters for body in c.embedding.coordinates])
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Paths and places in the tree of clusters."""
+        return Tree(self.clusters)
 
     @cached_property
     def nominal(self) -> Model:
@@ -74,26 +91,19 @@ class Model:
     @cached_property
     def spanning_order(self) -> tuple[int, ...]:
         """Body indices cluster by cluster: the order of the spanning coordinates."""
-        return tuple(i for cluster in self.clusters for i in cluster.bodies)
+        return tuple(self.spanning.v)
 
-    @cached_property
+    @property
     def q_names(self) -> tuple[str, ...]:
-        coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
-        return tuple(n for b in coordinates for n in b.joint.names(b.joint.motion.position_labels))
+        return self.layout.q_names
 
     @cached_property
     def v_names(self) -> tuple[str, ...]:
-        names = self.spanning_names
-        start, picked = 0, []
-        for cluster in self.clusters:
-            picked += [names[start + c] for c in cluster.embedding.independent]
-            start += cluster.embedding.nv_span
-        return tuple(picked)
+        return tuple(n for c in self.clusters for n in c.embedding.independent_names)
 
-    @cached_property
+    @property
     def spanning_names(self) -> tuple[str, ...]:
-        joints = [self.bodies[i].joint for i in self.spanning_order]
-        return tuple(n for joint in joints for n in joint.names(joint.motion.labels))
+        return self.spanning.v_names
 
     @cached_property
     def _bodies_by_name(self) -> dict[str, Body]:
@@ -145,11 +155,10 @@ class Model:
     @public
     def pack(self, positions: Mapping[int, np.ndarray]) -> np.ndarray:
         """q from the position of every tree joint, by body index."""
-        coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
-        for body in coordinates:
+        for body in self.layout.bodies:
             if body.index not in positions:
                 raise InputError(f"positions has none for joint '{body.joint.name}': give all")
-        return np.concatenate([positions[body.index] for body in coordinates] or [np.zeros(0)])
+        return self.layout.stack(positions)
 
     @public
     def unpack(self, q: Array) -> dict[int, np.ndarray]:
@@ -236,15 +245,13 @@ class Model:
                         f"loop '{joint.loops[0].name}' is singular at this q: integrate from a "
                         "closed and regular one"
                     )
-                moved = assembly.move(joint.bodies, positions, G @ v[cluster.v] * dt)
+                moved = joint.spanning.integrate(positions, G @ v[cluster.v] * dt)
                 moved = assembly.close(
                     joint.bodies, cluster.loops, moved, held=joint.independent, limits=False
                 )
             else:
-                velocities = dict(zip(joint.independent, v[cluster.v], strict=True))
-                step = np.array([velocities.get(c, 0.0) for c in range(joint.nv_span)])
-                moved = assembly.move(joint.bodies, positions, step * dt)
-            parts += [moved[body.index] for body in joint.coordinates]
+                moved = joint.layout.integrate(positions, v[cluster.v] * dt)
+            parts.append(joint.layout.stack(moved))
         return joined(parts)
 
     @public

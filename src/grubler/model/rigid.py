@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..algebra.spatial import Transform
-from ..coordinates.assembly import close, move
+from ..coordinates.assembly import close
 from ..coordinates.embedding import Embedding
 from ..errors import ClosureError
 from ..mechanism.joints import KINDS, perpendicular
@@ -46,7 +46,7 @@ def neighbours(joint: Embedding, positions: Mapping, count: int) -> list[dict]:
         step = np.zeros(joint.nv_span)
         step[list(joint.independent)] = rng.uniform(-0.3, 0.3, joint.nv)
         try:
-            moved = move(joint.bodies, positions, step)
+            moved = joint.spanning.integrate(positions, step)
             moved = close(joint.bodies, joint.loops, moved, joint.independent, restarts=0)
         except ClosureError:
             continue

@@ -17,7 +17,7 @@ from ..algebra.linalg import joined, solve_general, stacked
 from ..compiler import compile_function, iterate
 from ..coordinates import assembly
 from ..coordinates.limits import SLACK, clipped, excess, further_out
-from ..coordinates.newton import equations, largest_entry, moved_by, newton_step, reversal
+from ..coordinates.newton import equations, largest_entry, newton_step, reversal
 from ..errors import ClosureError, InputError
 from ..mechanism.parts import Body
 from . import Model
@@ -38,11 +38,9 @@ CONDITION = 1e4  # of K_d: beyond this the partition is too near to its singular
 def random_state(model: Model, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """(q, v), as `Model.random_state` describes it."""
     step, v = _draw(model, rng, None)
-    positions, start = dict(_start(model)), 0
+    positions = dict(_start(model))
     for cluster in model.clusters:
-        n = cluster.embedding.nv_span
-        positions |= _random_cluster(cluster, positions, step[start : start + n])
-        start += n
+        positions |= _random_cluster(cluster, positions, step[cluster.span])
     return model.pack(positions), v
 
 
@@ -113,7 +111,7 @@ def _random_cluster(cluster: Cluster, begin: dict, step: np.ndarray) -> dict:
                 own = step * (factor / PIECES)
                 if joint.implicit and joint.nv:
                     own = _along(joint, positions, own)
-                positions = assembly.move(joint.bodies, positions, own)
+                positions = joint.spanning.integrate(positions, own)
                 if joint.implicit:
                     positions = assembly.close(
                         joint.bodies, cluster.loops, positions, joint.independent, 0, limits=False
@@ -240,12 +238,10 @@ def _compiled(model: Model):
 def _sample(model: Model, step):
     """q after a step from the start, each cluster's gap, the positions of joints with limits,
     and K_d of each implicit cluster (traced)."""
-    q, gaps, values, pivots, start = [], [], [0.0], [], 0
+    q, gaps, values, pivots = [], [], [0.0], []
     watched = _watched(model)
     for cluster in model.clusters:
-        joint = cluster.embedding
-        own = step[start : start + joint.nv_span]
-        start += joint.nv_span
+        joint, own = cluster.embedding, step[cluster.span]
         at = [np.array(_start(model)[body.index]) for body in joint.coordinates]
         if joint.implicit and joint.nv:
             x = np.concatenate([*at, np.zeros(1)])
@@ -269,7 +265,8 @@ def _sample(model: Model, step):
 def _piece(joint, x, step):
     """Positions of an implicit cluster, and the largest gap so far, a piece of the way further."""
     positions = joint.positions(x[:-1])
-    moved = moved_by(joint, positions, joint.split(_along(joint, positions, step)))
+    moved = joint.spanning.integrate(positions, _along(joint, positions, step))
+    moved = joint.spanning.stack(moved)
     closed, left, _ = iterate(lambda x: newton_step(joint, x), moved, count=STEPS, tolerance=CLOSED)
     gap = np.maximum(x[-1], _gap(joint, joint.positions(closed), left))
     return np.concatenate([closed, np.stack([gap])])

@@ -5,8 +5,9 @@ Rearrangements that leave every joint force and acceleration as it is:
 - frames (`reframed`): a hinge's frame may be turned about and shifted along its axis. Where the
   description has placements that turn about two axes and more, frames are laid by the rules of
   Denavit and Hartenberg: a placement is then a turn about x alone and a shift without y.
-  Elsewhere they slide along their axes (`slid`). Loops go through the same frames;
-- placements on a body whose origin rests, such as the shoulder of an arm, are marked (`at_rest`);
+  Elsewhere they slide along their axes (`slide_frames`). Loops go through the same frames;
+- placements on a body whose origin rests, such as the shoulder of an arm, are marked
+  (`mark_fixed_origins`);
 - inertia that a joint does not feel (`inertias`) belongs to the parent as well as to the body;
 - rotors (`spinners`) are then known by one number, their moment about the axis.
 
@@ -24,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..algebra.linalg import symmetric
-from ..algebra.spatial import Resting, Transform, axis_rotation, rounded, spatial_inertia
+from ..algebra.spatial import OnFixedOrigin, Transform, axis_rotation, rounded, spatial_inertia
 from ..algebra.symbolic import is_symbolic
 from ..coordinates.embedding import Embedding
 from ..mechanism.joints import Joint, TurnedHinge, perpendicular
@@ -43,13 +44,29 @@ class Reduced:
 
     bodies: tuple[Body, ...]
     I: tuple
-    spinning: frozenset[int]
+    spin_only: frozenset[int]
     embeddings: tuple[Embedding, ...]  # of the clusters
     frames: dict[int, Transform]  # by body from its frame as described, empty where all are
 
+    def felt_by(self, i: int, force, q):
+        """[(body, force on it)] of an external force on body i whose joint is at q.
+
+        A rotor is known by its spin: it feels the moment about its axis, its carrier the rest.
+        """
+        body = self.bodies[i]
+        if i in self.frames:
+            force = self.frames[i].inverse().rounded().force_back(force)
+        if i not in self.spin_only:
+            return [(i, force)]
+        axis = body.joint.motion.axis
+        along = axis @ force[:3]
+        across = np.concatenate([force[:3] - along * axis, force[3:]])
+        carried = body.joint.transform(q).force_back(across)
+        return [(i, np.stack([along])), (body.parent, carried)]
+
 
 @lru_cache(maxsize=256)
-def as_described(model: Model) -> Reduced:
+def unreduced(model: Model) -> Reduced:
     """The model as it is, each body with its own frame and inertia."""
     embeddings = tuple(cluster.embedding for cluster in model.clusters)
     inertias = tuple(body.spatial for body in model.bodies)
@@ -57,21 +74,21 @@ def as_described(model: Model) -> Reduced:
 
 
 @lru_cache(maxsize=256)
-def reduced(model: Model, posed: frozenset[int]) -> Reduced:
-    """The model in fewer numbers; bodies in `posed` keep their frame and their six coordinates."""
-    moved, new = reframed(model.nominal.bodies, posed)
+def reduced(model: Model, keep_frame: frozenset[int]) -> Reduced:
+    """The model in fewer numbers; those in `keep_frame` keep their frame and six coordinates."""
+    moved, new = reframed(model.nominal.bodies, keep_frame)
     if model.nominal is not model:
         moved = tuple(
             _numbers_moved(body, chosen, new[body.index])
             for body, chosen in zip(model.bodies, moved, strict=True)
         )
-    bodies = at_rest(moved)
-    spinning = spinners(moved) - posed
+    bodies = mark_fixed_origins(moved)
+    spin_only = spinners(moved) - keep_frame
     embeddings = tuple(
         cluster.embedding.reframed(moved, new) if new else cluster.embedding
         for cluster in model.clusters
     )
-    return Reduced(bodies, tuple(inertias(bodies, spinning)), spinning, embeddings, new)
+    return Reduced(bodies, tuple(inertias(bodies, spin_only)), spin_only, embeddings, new)
 
 
 def spinners(bodies: Sequence[Body]) -> frozenset[int]:
@@ -89,7 +106,7 @@ def spin_row(body: Body) -> np.ndarray:
     return body.joint.placement.rotate_back(body.joint.motion.axis)
 
 
-def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
+def inertias(bodies: Sequence[Body], spin_only: frozenset[int]) -> list:
     """The inertia of each body, less what its joint does not feel: that is its parent's.
 
     Mass and first moment on a hinge's axis, say, and an equal moment of inertia across it, move
@@ -100,7 +117,7 @@ def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
     I = [body.spatial for body in bodies]
     for body in reversed(bodies):
         i = body.index
-        if i in spinning:
+        if i in spin_only:
             axis = np.concatenate([body.joint.motion.axis, np.zeros(3)])
             J = axis @ (I[i] @ axis)
             rest = I[i] - J * np.outer(axis, axis)
@@ -131,20 +148,20 @@ def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
 # frames
 
 
-def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+def reframed(bodies: tuple[Body, ...], keep_frame: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
     """The bodies in frames that make placements sparse, where some are not; and the transforms
     from each one's frame to its new one, none where placements come with each call."""
     if not all(_numeric(body) for body in bodies):
         return bodies, {}
     turned = oblique(bodies)
     if not turned:
-        return slid(bodies, posed)
+        return slide_frames(bodies, keep_frame)
     turned |= {bodies[i].parent for i in turned}
     main, new = _main_children(bodies), {WORLD: Transform.identity()}
     for body in bodies:
         if body.parent in turned:
             turned.add(body.index)  # on a turned parent: what its placement gains, its joint takes
-        if body.joint.is_hinge and body.index in turned - posed:
+        if body.joint.is_hinge and body.index in turned - keep_frame:
             new[body.index] = _frame(body, main.get(body.index), new[body.parent])
         else:
             turned.discard(body.index)
@@ -161,7 +178,9 @@ def oblique(bodies: Sequence[Body]) -> set[int]:
     }
 
 
-def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+def slide_frames(
+    bodies: tuple[Body, ...], keep_frame: frozenset[int]
+) -> tuple[tuple[Body, ...], dict]:
     """The bodies with hinges' frames shifted along their axes, where that leaves fewer numbers.
 
     A hinge's origin may go to where the shift from its parent has no part along the axis; its own
@@ -176,11 +195,11 @@ def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, .
     for body in bodies:
         up, choices = new[body.parent], []
         within = body.parent != WORLD and bodies[body.parent].joint.is_hinge
-        for T in (Transform.identity(), _slide(body, up, posed)):
+        for T in (Transform.identity(), _slide(body, up, keep_frame)):
             own = _moved(body, {body.parent: up, body.index: T}, False)
             moved = [own]
             for child in children.get(body.index, []):
-                places = {body.index: T, child.index: _slide(child, T, posed)}
+                places = {body.index: T, child.index: _slide(child, T, keep_frame)}
                 moved.append(_moved(child, places, False))
             shifts = [np.count_nonzero(x.joint.placement.r) for x in moved]
             numbers = sum(shifts) + sum(_products(x) for x in moved)
@@ -193,7 +212,7 @@ def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, .
     return tuple(_moved(body, new, False) for body in bodies), new
 
 
-def at_rest(bodies: tuple[Body, ...]) -> tuple[Body, ...]:
+def mark_fixed_origins(bodies: tuple[Body, ...]) -> tuple[Body, ...]:
     """The bodies with placements marked that lead away from an origin at rest, such as a shoulder.
 
     A shift by one number is cheaper as it is, and so is one from a body that turns about one axis.
@@ -205,14 +224,16 @@ def at_rest(bodies: tuple[Body, ...]) -> tuple[Body, ...]:
         if body.joint.is_hinge and (first or (body.parent in resting and not numbers)):
             resting.add(body.index)
         elif body.parent in resting and bodies[body.parent].parent != WORLD and numbers > 1:
-            body = replace(body, joint=replace(body.joint, placement=Resting(place.E, place.r)))
+            body = replace(
+                body, joint=replace(body.joint, placement=OnFixedOrigin(place.E, place.r))
+            )
         out.append(body)
     return tuple(out)
 
 
-def _slide(body: Body, parent: Transform, posed: frozenset[int]) -> Transform:
+def _slide(body: Body, parent: Transform, keep_frame: frozenset[int]) -> Transform:
     """A hinge's frame moved along its axis, next to the origin of its parent's new one."""
-    if not body.joint.is_hinge or body.index in posed or body.parent == WORLD:
+    if not body.joint.is_hinge or body.index in keep_frame or body.parent == WORLD:
         return Transform.identity()
     axis, place = body.joint.motion.axis, body.joint.placement @ parent.inverse()
     return Transform(np.eye(3), -axis * (axis @ (place.E @ place.r)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..coordinates.assembly import close, move
+from ..coordinates.assembly import close
 from ..errors import ClosureError
 
 SMALLEST = 0.1  # of their typical size: pivots of K_d below leave the model's coordinates
@@ -35,7 +35,7 @@ def _neighbours(joint, reference):
     for _ in range(SAMPLES):
         step = np.zeros(joint.nv_span)
         step[list(joint.independent)] = rng.uniform(-0.5, 0.5, joint.nv)
-        moved = move(joint.bodies, start, step)
+        moved = joint.spanning.integrate(start, step)
         try:
             yield close(joint.bodies, joint.loops, moved, joint.independent, restarts=0)
         except ClosureError:

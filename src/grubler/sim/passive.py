@@ -69,11 +69,9 @@ class Passive:
         """tau (nv,) of all passive forces."""
         G, _ = spanning_map(model, q)
         rates, positions = G @ v, model.unpack(q)
-        forces, start = [], 0
-        for index in model.spanning_order:
+        forces = []
+        for index, rate in model.spanning.split_v(rates).items():
             joint = model.bodies[index].joint
-            rate = rates[start : start + joint.nv]
-            start += joint.nv
             f = -self.damping.get(joint.name, 0.0) * rate
             if joint.name in self.friction:
                 f = f - self.friction[joint.name] * np.tanh(rate / self.friction_speed)

@@ -128,7 +128,7 @@ class Partitioned:
             if cluster.embedding.implicit:
                 parts.append(v[own])
             else:
-                parts += _rates(cluster.embedding.coordinates, xi[own], v[own])
+                parts += _rates(cluster.embedding.layout, xi[own], v[own])
         return joined(parts)
 
     def acceleration(self, q, v, tau):
@@ -262,7 +262,7 @@ class Spanning:
     def rate(self, xi, w):
         parts = []
         for cluster, place in zip(self.model.clusters, self._places):
-            parts += _rates(cluster.embedding.coordinates, xi[place], w[place])
+            parts += _rates(cluster.embedding.layout, xi[place], w[place])
         return joined(parts)
 
     def land(self, q, w):
@@ -324,13 +324,8 @@ def _moved(model, q, xi, dtype, predicted, hold: bool):
     for cluster in model.clusters:
         joint = cluster.embedding
         positions = joint.positions(q[cluster.q])
-        step, start, moved = predicted(cluster, positions, xi), 0, []
-        for body in joint.coordinates:
-            n = body.joint.nv
-            here = positions[body.index]
-            moved.append(body.joint.motion.integrate(here, step[start : start + n]))
-            start += n
-        x = joined(moved)
+        step = predicted(cluster, positions, xi)
+        x = joint.layout.stack(joint.layout.integrate(positions, step))
         if joint.implicit:
             x, gap, _ = iterate(
                 lambda x, joint=joint: newton_step(joint, x, hold), x,
@@ -341,16 +336,14 @@ def _moved(model, q, xi, dtype, predicted, hold: bool):
     return joined(parts), both(*closed)
 
 
-def _rates(bodies, xi, v) -> list:
+def _rates(layout, xi, v) -> list:
     """dξ/dt of joints one after the other: v + ½ [ξ, v] + 1/12 [ξ, [ξ, v]] on rotating ones."""
-    parts, start = [], 0
-    for body in bodies:
-        n = body.joint.nv
-        x, rate = xi[start : start + n], v[start : start + n]
+    parts = []
+    for body in layout.bodies:
+        x, rate = xi[layout.v[body.index]], v[layout.v[body.index]]
         bracket = {"spherical": cross, "free": cross_motion}.get(body.joint.kind)
         if bracket is not None:
             once = bracket(x, rate)
             rate = rate + once * 0.5 + bracket(x, once) / 12.0
         parts.append(rate)
-        start += n
     return parts

@@ -83,14 +83,12 @@ class Trajectory:
 
     def _columns(self, name: str):
         """The place of a spanning velocity, or of a joint's, among `model.spanning_names`."""
-        model, start = self.model, 0
+        model = self.model
         if name in model.spanning_names:
             return model.spanning_names.index(name)
-        for index in model.spanning_order:
-            joint = model.bodies[index].joint
-            if joint.name == name:
-                return slice(start, start + joint.nv)
-            start += joint.nv
+        for body in model.bodies:
+            if body.joint.name == name:
+                return model.spanning.v[body.index]
         raise InputError(unknown("velocity", name, [*model.v_names, *model.spanning_names]))
 
     @cached_property

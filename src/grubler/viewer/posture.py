@@ -191,7 +191,7 @@ def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> 
     """Positions of a cluster's joints after a step of one independent coordinate, loops closed."""
     joint = cluster.embedding
     local = {body.index: positions[body.index] for body in joint.bodies}
-    moved = assembly.move(joint.bodies, local, step * _direction(joint, local, column))
+    moved = joint.spanning.integrate(local, step * _direction(joint, local, column))
     if not joint.implicit:
         with np.errstate(invalid="ignore"):
             moved = joint.positions(np.concatenate([moved[b.index] for b in joint.coordinates]))

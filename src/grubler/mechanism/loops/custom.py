@@ -10,6 +10,7 @@ import numpy as np
 
 from ...algebra.symbolic import Differentiable
 from ...errors import ModelError
+from ..layout import Layout
 from ..parts import Body
 from .base import ExplicitLoop, Loop
 
@@ -40,13 +41,11 @@ class ImplicitConstraint(Loop):
         """K = dφ/dq dq/dt(v), column by column; k = -d/dt(K) v (after (3))."""
         stacked = np.concatenate([q[body.index] for body in self.involved])
         J = self._function.jacobian(stacked)
-        blocks, start = {}, 0
+        blocks, places = {}, Layout(self.involved).q
         for body in self.involved:
             motion = body.joint.motion
-            Jq = J[:, start : start + motion.nq]
-            start += motion.nq
             columns = [motion.derivative(q[body.index], e) for e in np.eye(motion.nv)]
-            blocks[body.index] = Jq @ np.stack(columns, axis=1)
+            blocks[body.index] = J[:, places[body.index]] @ np.stack(columns, axis=1)
         if v is None:
             return blocks, None
         rate = [b.joint.motion.derivative(q[b.index], v[b.index]) for b in self.involved]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....algebra.symbolic import angle_of
 from ....errors import ModelError
+from ...layout import Layout
 from ..base import ExplicitLoop
 from ..joint import LoopJoint
 
@@ -85,12 +86,8 @@ class ClosedForm(ExplicitLoop):
 
     def _spread(self, bodies, x, velocities: bool = False) -> dict:
         """Stacked positions (or velocities) by body index."""
-        values, start = {}, 0
-        for body in bodies:
-            n = body.joint.nv if velocities else body.joint.nq
-            values[body.index] = x[start : start + n]
-            start += n
-        return values
+        layout = Layout(bodies)
+        return layout.split_v(x) if velocities else layout.split_q(x)
 
 
 def angle_between(cosine, sine, length, centre: float):
