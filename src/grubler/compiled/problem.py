@@ -65,7 +65,7 @@ def compile(
             "checked=True is the CPU's: compile grubler.validity with target='cuda', too, and look "
             "at its outputs"
         )
-    problem = _Problem(fn, model, inputs, parameters, shapes, options)
+    problem = Problem(fn, model, inputs, parameters, shapes, options)
     if target == "cuda":
         from ..compiler.runtime.cuda import compile_cuda  # here, since few need it
 
@@ -84,18 +84,18 @@ def compile(
 def count_operations(fn: Callable, model: Model, **options) -> compiler.OperationCount:
     """Additions, multiplications, divisions, trigonometric calls of one evaluation; options as in
     `compile`."""
-    problem = _Problem.from_options(fn, model, options)
+    problem = Problem.from_options(fn, model, options)
     return compiler.count_operations(problem, problem.shapes)
 
 
 @public
 def casadi_function(fn: Callable, model: Model, **options):
     """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
-    problem = _Problem.from_options(fn, model, options)
+    problem = Problem.from_options(fn, model, options)
     return compiler.casadi_function(problem, problem.shapes, name=problem.name)
 
 
-class _Problem:
+class Problem:
     """A function of arrays alone: `fn` with its model and options filled in."""
 
     def __init__(self, fn, model, inputs, parameters, shapes, options):
@@ -119,7 +119,8 @@ class _Problem:
             if name not in NAMES:
                 raise InputError(unknown("parameter", name, NAMES))
         self.parameters = list(parameters)
-        known = _known_shapes(model) | {k: tuple(s) for k, s in (shapes or {}).items()}
+        known = _known_shapes(model) | getattr(fn, "shapes_for", lambda model: {})(model)
+        known |= {k: tuple(s) for k, s in (shapes or {}).items()}
         missing = [n for n in self.state_names if n not in known]
         if missing:
             raise InputError(_no_shape(missing[0], self.name))
@@ -141,6 +142,7 @@ class _Problem:
         """A text that stands for everything that the traced code depends on, or None. `given`
         stands for code of users, whose data are known."""
         about = (self.model, self.names, self.parameters, self.options)
+        about += getattr(self.fn, "about", ())  # which derivative of the user's function
         if given:
             return fingerprint("given", given, data_digest(*about)) or None
         return fingerprint(self.fn, *about) or None
@@ -225,7 +227,7 @@ def _quickest(fn, model, inputs, parameters, shapes, options) -> str:
         cycles = {}
         for method in methods:
             chosen = {**options, "method": method}
-            problem = _Problem(fn, model, inputs, parameters, shapes, chosen)
+            problem = Problem(fn, model, inputs, parameters, shapes, chosen)
             cycles[method] = compiler.estimate_cycles(problem, problem.shapes)
         return min(cycles, key=cycles.get)
 
