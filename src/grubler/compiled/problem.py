@@ -148,13 +148,17 @@ class Problem:
         return fingerprint(self.fn, *about) or None
 
     def __call__(self, *arrays):
+        out = self.call(self.fn, arrays)
+        return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
+
+    def call(self, fn: Callable, arrays: Sequence, **more):
+        """A function of the model, `more`, and the arguments and options of `fn`."""
         state, rest = arrays[: len(self.state_names)], arrays[len(self.state_names) :]
         model = self.model
         if rest:
             model = with_parameters(model, dict(zip(self.parameters, rest, strict=True)))
         arguments = dict(zip(self.state_names, state, strict=True))
-        out = self.fn(model, **arguments, **self.options)
-        return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
+        return fn(model, **arguments, **self.options, **more)
 
 
 def _array_arguments(fn: Callable, options: Mapping) -> list[str]:

@@ -11,7 +11,6 @@ differentiated again.
 from __future__ import annotations
 
 import inspect
-import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +20,13 @@ import numpy as np
 from .. import compiler
 from ..algebra.symbolic import is_symbolic
 from ..algorithms.checks import check_configuration
-from ..algorithms.retraction import retraction
 from ..arguments import is_numbers, public, shown
-from ..compiler.differentiate import NoDerivative, forward, reverse
+from ..compiler.differentiate import NoDerivative, forward
 from ..compiler.differentiate.replay import array, scalars
-from ..compiler.ir.tape import Tape
-from ..compiler.passes.simplify import simplify
 from ..errors import InputError, unknown
 from ..model import Model
 from ..model.parameters import NAMES, parameter_values
+from .linear import Linear, linear, traced
 from .problem import Problem
 
 
@@ -171,7 +168,7 @@ class Product:
     value: bool
     mode: str
     weights: tuple[str, ...] = ()
-    _tapes: weakref.WeakKeyDictionary = field(
+    _kept: weakref.WeakKeyDictionary = field(
         default_factory=weakref.WeakKeyDictionary, repr=False, metadata={"fingerprint": False}
     )
 
@@ -188,10 +185,10 @@ class Product:
         return f"<{self.kind} of {getattr(self.fn, '__name__', 'f')} by {', '.join(self.wrt)}>"
 
     def __getstate__(self) -> dict:
-        return {k: v for k, v in self.__dict__.items() if k != "_tapes"}
+        return {k: v for k, v in self.__dict__.items() if k != "_kept"}
 
     def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state, _tapes=weakref.WeakKeyDictionary())
+        self.__dict__.update(state, _kept=weakref.WeakKeyDictionary())
 
     @property
     def about(self) -> tuple:
@@ -222,7 +219,7 @@ class Product:
         found = {name: known[name] for name in self.names}
         found |= dict(zip(self.directions, (tangents[name] for name in self.wrt)))
         if self.weights:
-            outputs = self._tape(model, 1)[0].outputs
+            outputs = self._linear(model, problem, 1).outputs
             found |= {n: out.shape or (1,) for n, out in zip(self.weights, outputs)}
         return found
 
@@ -241,8 +238,17 @@ class Product:
         x += [[np.float64(0.0)] * model.nv for _ in self._moved]
         w = [scalars(given[name]) for name in self.weights]
         d = [scalars(given[name]) for name in self.directions]
-        out = getattr(self, f"_{self.kind}")(model, x, w, d)
-        return out[0] if len(out) == 1 else tuple(out)
+        problem = self._problem(model)
+        try:
+            fn = self._linear(model, problem, 1)
+            outputs, found = getattr(self, f"_{self.kind}")(problem, fn, x, w, d)
+        except NoDerivative as error:
+            raise NoDerivative(f"'{problem.name}' has no {self.kind}: {error}") from None
+        if self.value:
+            shapes = [out.shape for out in (fn.outputs if self.kind != "hvp" else ())]
+            shapes = shapes or [fn.shapes[p] for p in self._places()]
+            found = [*map(_shaped, outputs, shapes), *found]
+        return found[0] if len(found) == 1 else tuple(found)
 
     # the function as a tape of arguments, parameters, tangent coordinates
 
@@ -267,120 +273,69 @@ class Product:
         return [moved[self._moved.index(n)] if n in self._moved else names.index(n)
                 for n in self.wrt]  # fmt: skip
 
-    def _tape(self, model: Model, order: int) -> tuple[Tape, list]:
-        """The function as a tape, and the values of a trace around it that it uses."""
+    def _linear(self, model: Model, problem: Problem, order: int) -> Linear:
         key = order, compiler.precision()
-        known = self._tapes.setdefault(model, {})
-        if key in known:
-            return known[key]
-        problem = self._problem(model)
-        n = len(problem.names)
-        moved = [problem.names.index(name) for name in self._moved]
-
-        def fn(*arrays):
-            arguments = list(arrays[:n])
-            for i, xi in zip(moved, arrays[n:]):
-                arguments[i] = retraction(model, arguments[i], xi, order)
-            return problem(*arguments)
-
-        fn.__name__ = problem.name
-        names = [*problem.names, *(f"xi{i}" for i in moved)]
-        found = _traced(fn, [*problem.shapes, *[(model.nv,)] * len(moved)], names)
-        if not found[1]:
+        known = self._kept.setdefault(model, {})
+        if key not in known:
+            moved = [self.names.index(name) for name in self._moved]
+            found = linear(problem, moved, order)
+            if not found.closed:
+                return found
             known[key] = found
-        return found
+        return known[key]
 
     # the four products
 
-    def _jvp(self, model, x, w, d):
-        tape, around = self._tape(model, 1)
-        tangents = [None] * len(tape.inputs)
-        for place, direction in zip(self._places(), d):
-            tangents[place] = [[t] for t in direction]
-        outputs, rates = self._derived(forward, tape, [*x, *around], tangents, 1)
-        found = [_of_shape(_first(t), array.shape) for t, array in zip(rates, tape.outputs)]
-        return [*self._values(tape, outputs), *found]
+    def _jvp(self, problem, fn, x, w, d):
+        tangents = _at(self._places(), [[[t] for t in direction] for direction in d], len(x))
+        outputs, rates = fn.push(problem, x, tangents, 1)
+        return outputs, [_shaped(_first(t), out.shape) for t, out in zip(rates, fn.outputs)]
 
-    def _vjp(self, model, x, w, d):
-        tape, around = self._tape(model, 1)
-        outputs, found = self._gradient(tape, [*x, *around], w)
-        return [*self._values(tape, outputs), *found]
-
-    def _hvp(self, model, x, w, d):
-        tape, around = self._gradient_tape(model)
-        tangents = [None] * len(tape.inputs)
-        for place, direction in zip(self._places(), d):
-            tangents[place] = [[t] for t in direction]
-        outputs, rates = self._derived(forward, tape, [*x, *w, *around], tangents, 1)
-        found = [_of_shape(_first(t), array.shape) for t, array in zip(rates, tape.outputs)]
-        return [*self._values(tape, outputs), *found]
-
-    def _jacobian(self, model, x, w, d):
-        tape, around = self._tape(model, 1)
-        places, n = self._places(), len(tape.inputs)
-        columns = [tape.inputs[p].size for p in places]
-        rows = [out.size for out in tape.outputs]
-        backwards = self.mode == "reverse" or (self.mode == "auto" and sum(columns) > sum(rows))
-        if backwards:
-            wanted = [[i in places] * a.size for i, a in enumerate(tape.inputs)]
-            outputs, found = self._derived(
-                reverse, tape, [*x, *around], _units(rows), wanted, sum(rows)
-            )
-            found = [found[p] for p in places]
-        else:
-            units = dict(zip(places, _units(columns)))
-            outputs, found = self._derived(
-                forward, tape, [*x, *around], [units.get(i) for i in range(n)], sum(columns)
-            )
-        blocks = []
-        for i, out in enumerate(tape.outputs):
-            for j, width in enumerate(columns):
-                a, b = sum(rows[:i]), sum(columns[:j])
-                block = [[_entry(found[j][c], a + r) if backwards else _entry(found[i][r], b + c)
-                          for c in range(width)] for r in range(rows[i])]  # fmt: skip
-                shape = (rows[i], width) if out.shape else (width,)
-                blocks.append(_of_shape([e for row in block for e in row], shape))
-        return [*self._values(tape, outputs), *blocks]
-
-    def _gradient(self, tape: Tape, x: list, w: list) -> tuple[list, list]:
-        """The function's outputs, and the gradient of w · outputs by each variable."""
+    def _vjp(self, problem, fn, x, w, d):
         places = self._places()
-        wanted = [[i in places] * a.size for i, a in enumerate(tape.inputs)]
         weights = [[[t] for t in given] for given in w] or [[[np.float64(1.0)]]]
-        outputs, found = self._derived(reverse, tape, x, weights, wanted, 1)
-        shapes = [tape.inputs[p].shape for p in places]
-        return outputs, [_of_shape(_first(found[p]), s) for p, s in zip(places, shapes)]
+        outputs, found = fn.pull(problem, x, weights, places, 1)
+        return outputs, [_shaped(_first(t), fn.shapes[p]) for p, t in zip(places, found)]
 
-    def _gradient_tape(self, model: Model) -> tuple[Tape, list]:
-        """The gradient, exact to first order in the tangent coordinates, as a tape of the
-        arguments of `_tape` and the weights."""
-        tape, around = self._tape(model, 2)
-        own = tape.inputs[: len(tape.inputs) - bool(around)]
-        n, shapes = len(own), [a.shape for a in own]
-        shapes += [out.shape or (1,) for _, out in zip(self.weights, tape.outputs)]
+    def _hvp(self, problem, fn, x, w, d):
+        """The gradient, exact to first order in ξ where the function is to second, moved."""
+        n, places = len(x), self._places()
+        second = self._linear(problem.model, problem, 2)
 
         def gradient(*arrays):
             lists = [scalars(a) for a in arrays]
-            return tuple(self._gradient(tape, [*lists[:n], *around], lists[n:])[1])
+            return tuple(self._vjp(problem, second, lists[:n], lists[n:], ())[1])
 
-        return _traced(gradient, shapes, None)
+        shapes = [*fn.shapes, *[out.shape or (1,) for _, out in zip(self.weights, fn.outputs)]]
+        tape, around = traced(gradient, shapes, None)
+        tangents = _at(places, [[[t] for t in direction] for direction in d], len(tape.inputs))
+        outputs, rates = forward(tape, [*x, *w, *around], tangents, 1)
+        found = [_shaped(_first(t), out.shape) for t, out in zip(rates, tape.outputs)]
+        return outputs, found
 
-    def _derived(self, mode: Callable, tape: Tape, *arguments):
-        try:
-            return mode(tape, *arguments)
-        except NoDerivative as error:
-            name = getattr(self.fn, "__name__", "f")
-            raise NoDerivative(f"'{name}' has no {self.kind}: {error}") from None
-
-    def _values(self, tape: Tape, outputs: list) -> list:
-        if not self.value:
-            return []
-        return [_of_shape(x, out.shape) for x, out in zip(outputs, tape.outputs)]
+    def _jacobian(self, problem, fn, x, w, d):
+        places = self._places()
+        columns = [fn.sizes[p] for p in places]
+        rows = [out.size for out in fn.outputs]
+        backwards = self.mode == "reverse" or (self.mode == "auto" and sum(columns) > sum(rows))
+        if backwards:
+            outputs, found = fn.pull(problem, x, _units(rows), places, sum(rows))
+        else:
+            tangents = _at(places, _units(columns), len(x))
+            outputs, found = fn.push(problem, x, tangents, sum(columns))
+        blocks = []
+        for i, out in enumerate(fn.outputs):
+            for j, width in enumerate(columns):
+                a, b = sum(rows[:i]), sum(columns[:j])
+                block = [_entry(found[j][c], a + r) if backwards else _entry(found[i][r], b + c)
+                         for r in range(rows[i]) for c in range(width)]  # fmt: skip
+                blocks.append(_shaped(block, (rows[i], width) if out.shape else (width,)))
+        return outputs, blocks
 
     def _with_weights(self, model: Model) -> Product:
         """The same with a weight for each output; for none where the output is one number, and a
         Hessian is asked for."""
-        outputs = self._tape(model, 1)[0].outputs
+        outputs = self._linear(model, self._problem(model), 1).outputs
         if self.kind == "hvp" and [out.shape for out in outputs] == [()]:
             return self
         taken = {*self.names}
@@ -403,12 +358,10 @@ class Product:
         return x
 
 
-def _traced(fn: Callable, shapes, names) -> tuple[Tape, list]:
-    """A function's tape, in few instructions, and the values of a trace around it as its last
-    argument, where it uses any."""
-    around: list = []
-    tape = simplify(compiler.trace(fn, shapes, names, around=around))
-    return tape, [scalars(values) for values in around]
+def _at(places: list[int], values: list, n: int) -> list:
+    """A list of n, None but for values at their places."""
+    found = dict(zip(places, values))
+    return [found.get(i) for i in range(n)]
 
 
 def _units(sizes: list[int]) -> list[list]:
@@ -431,7 +384,6 @@ def _first(found: list) -> list:
     return [_entry(t, 0) for t in found]
 
 
-def _of_shape(elements: list, shape: tuple[int, ...]):
-    assert len(elements) == math.prod(shape)
+def _shaped(elements: list, shape: tuple[int, ...]):
     out = array(elements, shape)
     return out if shape or is_symbolic(out) else out[()]

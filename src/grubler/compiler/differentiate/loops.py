@@ -21,7 +21,7 @@ from .fixed_point import settled_adjoints
 from .forward import dense, spread
 from .replay import array, in_loop, outputs_varying, pieces, replay, scalars
 
-UNROLLED = 2000  # instructions of all steps up to which a loop is unrolled: few beside a robot's
+UNROLLED = 500  # instructions of all steps up to which a loop is unrolled: few beside a robot's
 
 
 def loop_adjoints(
