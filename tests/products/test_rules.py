@@ -80,7 +80,7 @@ def test_an_operation_without_a_rule_is_named(monkeypatch):
 
 
 def _guarded(model, x):
-    """sin(r)/r with its limit where r = 0, the square root and the quotient guarded by one where."""
+    """sin(r)/r with its limit where r = 0, the root and the quotient guarded by one where."""
     r2 = x @ x
     small = r2 < 1e-8
     r = np.sqrt(np.where(small, 1.0, r2))

@@ -12,10 +12,13 @@ which converges where the loop does. A step of Newton's ends it at once: there A
 what it leaves alone. A and B are taken one step further than the loop went, where they are more
 exact than its tolerance.
 
-Derivatives are NaN where this iteration does not converge: the step does not contract. Backwards
-they are NaN, too, where the fixed point depends on the start by more than what every step leaves
-alone (steps of least norm from an open loop): that is seen at the start, where Aᵀ λ = λ and
-Bᵀ λ = 0 must hold as well. Tangents follow the loop's own steps, and are exact there, too.
+Derivatives are NaN where this iteration does not converge: the step does not contract.
+
+The fixed point may depend on the start by more than what every step leaves alone: after steps of
+least norm from an open loop, or where a ball joint is partly independent, since rotations do not
+commute. Tangents follow the loop's own steps before they settle, and are exact there, too. Adjoints
+look at the start, where Aᵀ λ = λ and Bᵀ λ = 0 must hold as well. Where they do not, a branch goes
+back through the steps one by one (`loops.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ import numpy as np
 from ..frontend.trace import iterate, precision
 from .replay import array, f, replay, scalars
 
-SETTLED = 0.85  # powers of the precision: a change, relative to the largest entry, that ends the
-ACCEPTED = 0.6  # iteration, and one that is accepted where it does not get that far
+# Powers of the precision, for changes relative to the largest entry:
+SETTLED = 0.85  # one that ends the iteration
+ACCEPTED = 0.55  # one that is accepted where it does not get that far
+LEFT_ALONE = 0.8  # one at the start up to which a step leaves λ alone
 
 
 def _steps(loop) -> int:
@@ -53,11 +58,11 @@ def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) ->
     return _accepted(scalars(dx), scalars(left))
 
 
-def settled_adjoints(step, x0: list, x: list, p: list, weights: list) -> tuple[list, list]:
-    """(x̄_0, p̄) from weights on the state: the limit of λ ← Aᵀ λ, and Σ Bᵀ λ."""
+def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
+    """(λ, Σ Bᵀ λ, whether x̄_0 = λ) from weights on the state: the limit of λ ← Aᵀ λ."""
     zeros = [np.float64(0.0)] * step.parameter_size
     if not weights:
-        return weights, zeros
+        return weights, zeros, True
     further = _further(step.loop, x, p)
     n, k = len(weights), step.directions
 
@@ -78,9 +83,9 @@ def settled_adjoints(step, x0: list, x: list, p: list, weights: list) -> tuple[l
     moved = scalars(_changes(done[:n], at_start, scalars(scale)))
     sizes = [f.fmax(a, b) for a, b in zip(scalars(scale), scalars(_sizes(done[n:], k)))]
     passed = [_ratio(a, b) for a, b in zip(scalars(_sizes(more, k)), sizes)]
-    left = [f.fmax(a, f.fmax(b, c)) for a, b, c in zip(scalars(left), moved, passed)]
-    done = _accepted(done, left)
-    return done[:n], done[n:]
+    done = _accepted(done, scalars(left))
+    alone = [f.le(f.fmax(a, b), precision() ** LEFT_ALONE) for a, b in zip(moved, passed)]
+    return done[:n], done[n:], _all(alone)
 
 
 def _further(loop, x: list, p: list) -> list:
@@ -105,6 +110,13 @@ def _sizes(x: list, k: int):
         size = f.fabs(value)
         sizes[i % k] = size if i < k else f.fmax(sizes[i % k], size)
     return array(sizes)
+
+
+def _all(conditions: list):
+    first, *rest = conditions
+    for condition in rest:
+        first = f.make("and", first, condition)
+    return first
 
 
 def _ratio(x, y):

@@ -4,22 +4,24 @@ A loop of fixed count is unrolled where that is short. Else its states are compu
 back: in segments of about √n steps, the starts of all segments kept, and the states inside one
 segment at a time. So n steps cost two more runs forward, and the memory of 2 √n states.
 
-A loop to a tolerance has the adjoints of its fixed point (`fixed_point.py`).
+A loop to a tolerance has the adjoints of its fixed point (`fixed_point.py`); where these depend on
+the way there, a branch takes it as a loop of fixed count, whose state stays once it is there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import chain
 
 import numpy as np
 
-from ..frontend.trace import iterate
+from ..frontend.trace import iterate, trace
 from ..ir.tape import Loop
 from .fixed_point import settled_adjoints
 from .forward import dense, spread
-from .replay import array, in_loop, outputs_varying, pieces, replay, scalars
+from .replay import array, branched, f, in_loop, outputs_varying, pieces, replay, scalars
 
 UNROLLED = 500  # instructions of all steps up to which a loop is unrolled: few beside a robot's
 
@@ -40,8 +42,9 @@ def loop_adjoints(
     else:
         at_end, dp = step.residual_adjoints(done[:n], p, weights[n : n + loop.residual_size])
         w = [a + b for a, b in zip(w, at_end)]
-        dx, more = settled_adjoints(step, x, done[:n], p, w)
+        dx, more, alone = settled_adjoints(step, x, done[:n], p, w)
         dp = [a + b for a, b in zip(dp, more)]
+        dx, dp = _through_all(step, alone, x, p, dx, dp)
     parameters = [mark for part in inside[1:] for mark in part]
     return [*spread(dx, inside[0], rows), *spread(dp, parameters, rows)]
 
@@ -71,6 +74,28 @@ class _Step:
         _, found = self.reverse(self.loop.step, parts, weights, self.marks, self.directions)
         packed = [dense(t, mark, self.directions) for t, mark in zip(found, self.marks)]
         return packed[0], list(chain(*packed[1:]))
+
+
+def _through_all(step: _Step, alone, x: list, p: list, dx: list, dp: list) -> tuple[list, list]:
+    """(x̄, p̄) of a loop to a tolerance from the adjoints of its end: those where `alone`."""
+    loop, n = step.loop, len(dx)
+    shapes = [given.shape for given in loop.step.inputs]
+
+    def once(x, *parameters):
+        parts = [scalars(x), *map(scalars, parameters)]
+        following, residual = replay(loop.step, parts)[:2]
+        going = [f.lt(loop.tolerance, f.fabs(r)) for r in residual]
+        open_still = reduce(lambda a, b: f.make("or", a, b), going, np.float64(0.0))
+        return array([f.select(open_still, a, b) for a, b in zip(following, parts[0])])
+
+    def backwards() -> list:
+        stepwise = Loop(trace(once, shapes), loop.count)
+        along = _Step(step.reverse, stepwise, step.marks, step.directions)
+        back, more = _fixed_count(along, loop.count, x, p, dx)
+        return [*back, *[a + b for a, b in zip(dp, more)]]
+
+    done = branched(alone, [*dx, *dp], backwards)
+    return done[:n], done[n:]
 
 
 def _fixed_count(step: _Step, count: int, x: list, p: list, w: list) -> tuple[list, list]:
