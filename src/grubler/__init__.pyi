@@ -48,6 +48,12 @@ from .compiled.problem import (
     compile as compile,
     count_operations as count_operations,
 )
+from .compiled.products import (
+    hvp as hvp,
+    jacobian as jacobian,
+    jvp as jvp,
+    vjp as vjp,
+)
 from .compiler import (
     export as export,
     iterate as iterate,

@@ -124,6 +124,67 @@ def from_sx(matrix: casadi.SX, shape: tuple[int, ...]):
     return x
 
 
+class Scalar:
+    """An element of a symbolic array, for code that computes with thousands of them: its operators
+    go to CasADi directly, seven times as fast as those of CasADi's own scalars."""
+
+    __array_ufunc__ = None  # NumPy's numbers leave the operation to it
+    __slots__ = ("node",)
+
+    def __init__(self, node: casadi.SX):
+        self.node = node
+
+    def __add__(self, other):
+        return apply("add", self, other)
+
+    def __radd__(self, other):
+        return apply("add", other, self)
+
+    def __sub__(self, other):
+        return apply("sub", self, other)
+
+    def __rsub__(self, other):
+        return apply("sub", other, self)
+
+    def __mul__(self, other):
+        return apply("mul", self, other)
+
+    def __rmul__(self, other):
+        return apply("mul", other, self)
+
+    def __truediv__(self, other):
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other):
+        return apply("div", other, self)
+
+    def __neg__(self):
+        return apply("neg", self)
+
+
+def apply(op: str, *operands) -> Scalar:
+    """One of CasADi's operations, by its name, on one or two scalars or numbers."""
+    nodes = [x.node if isinstance(x, Scalar) else float(x) for x in operands]
+    make = casadi.SX.unary if len(nodes) == 1 else casadi.SX.binary
+    return Scalar(make(_OPERATION_CODES[op], *nodes))
+
+
+def elements(x) -> list[Scalar]:
+    """The elements of a symbolic array, row by row."""
+    matrix = casadi.densify(casadi.SX(x.to_casadi()))
+    matrix = matrix.T if x.ndim == 2 else matrix
+    return [Scalar(node) for node in matrix.elements()]
+
+
+def assembled(scalars: Sequence, shape: tuple[int, ...]):
+    """The array of a shape whose elements, row by row, are scalars or numbers."""
+    if not any(isinstance(x, Scalar) for x in scalars):
+        return np.array(scalars, dtype=float).reshape(shape)
+    nodes = [x.node if isinstance(x, Scalar) else casadi.SX(float(x)) for x in scalars]
+    column = casadi.vertcat(*nodes)
+    return from_sx(casadi.reshape(column, *shape[::-1]).T if len(shape) == 2 else column, shape)
+
+
 def trace(fn: Callable, shapes: Sequence[tuple[int, ...]], name: str = "f") -> casadi.Function:
     """The CasADi Function of a NumPy function: `fn` run once on symbols of the given shapes.
 
@@ -194,9 +255,17 @@ def free_symbols(function: casadi.Function) -> list[str]:
     return [str(s) for s in function.free_sx()] if function.has_free() else []
 
 
+def received_from_around(inputs: Sequence, outputs: Sequence):
+    """A symbolic array of the symbols that outputs are built from besides the inputs."""
+    function = function_of(inputs, outputs)
+    free = list(function.free_sx()) if function.has_free() else []
+    return assembled([Scalar(node) for node in free], (len(free),))
+
+
 _OPERATION_NAMES = {
     getattr(casadi, name): name[3:].lower() for name in dir(casadi) if name.startswith("OP_")
 }
+_OPERATION_CODES = {name: code for code, name in _OPERATION_NAMES.items()}
 
 
 def instructions_of(function: casadi.Function):

@@ -36,6 +36,7 @@ from .checks import (
 )
 from .energy import Energy
 from .energy import energy as _energy
+from .implied import forward_dynamics_equation
 from .kinematics import Kinematics
 from .lagrange import lagrange
 from .mass_matrix_method import mass_matrix_method
@@ -104,6 +105,9 @@ def forward_dynamics(
     with np.errstate(divide="ignore", invalid="ignore"):
         a = pick("forward_dynamics", FORWARD, method)(model, q, v, tau, f_ext)
     return checked_result(model, a)
+
+
+forward_dynamics.implied_by = forward_dynamics_equation
 
 
 @public

@@ -104,7 +104,7 @@ def compile(
             "checked=True is the CPU's: compile grubler.validity with target='cuda', too, and look "
             "at its outputs"
         )
-    problem = _Problem(fn, model, inputs, parameters, shapes, options)
+    problem = Problem(fn, model, inputs, parameters, shapes, options)
     if target == "cuda":
         from ..compiler.runtime.cuda import compile_cuda  # here, since few need it
 
@@ -125,18 +125,18 @@ def count_operations(
 ) -> compiler.OperationCount:
     """Additions, multiplications, divisions, trigonometric calls of one evaluation; options as in
     `compile`."""
-    problem = _Problem.from_options(fn, model, options)
+    problem = Problem.from_options(fn, model, options)
     return compiler.count_operations(problem, problem.shapes)
 
 
 @public
 def casadi_function(fn: Callable[..., Any], model: Model, **options: Any) -> casadi.Function:
     """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
-    problem = _Problem.from_options(fn, model, options)
+    problem = Problem.from_options(fn, model, options)
     return compiler.casadi_function(problem, problem.shapes, name=problem.name)
 
 
-class _Problem:
+class Problem:
     """A function of arrays alone: `fn` with its model and options filled in."""
 
     def __init__(self, fn, model, inputs, parameters, shapes, options):
@@ -160,7 +160,8 @@ class _Problem:
             if name not in NAMES:
                 raise InputError(unknown("parameter", name, NAMES))
         self.parameters = list(parameters)
-        known = _known_shapes(model) | {k: tuple(s) for k, s in (shapes or {}).items()}
+        known = _known_shapes(model) | getattr(fn, "shapes_for", lambda model: {})(model)
+        known |= {k: tuple(s) for k, s in (shapes or {}).items()}
         missing = [n for n in self.state_names if n not in known]
         if missing:
             raise InputError(_no_shape(missing[0], self.name))
@@ -182,18 +183,23 @@ class _Problem:
         """A text that stands for everything that the traced code depends on, or None. `given`
         stands for code of users, whose data are known."""
         about = (self.model, self.names, self.parameters, self.options)
+        about += getattr(self.fn, "about", ())  # which derivative of the user's function
         if given:
             return fingerprint("given", given, data_digest(*about)) or None
         return fingerprint(self.fn, *about) or None
 
     def __call__(self, *arrays):
+        out = self.call(self.fn, arrays)
+        return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
+
+    def call(self, fn: Callable, arrays: Sequence, **more):
+        """A function of the model, `more`, and the arguments and options of `fn`."""
         state, rest = arrays[: len(self.state_names)], arrays[len(self.state_names) :]
         model = self.model
         if rest:
             model = with_parameters(model, dict(zip(self.parameters, rest, strict=True)))
         arguments = dict(zip(self.state_names, state, strict=True))
-        out = self.fn(model, **arguments, **self.options)
-        return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
+        return fn(model, **arguments, **self.options, **more)
 
 
 def _array_arguments(fn: Callable, options: Mapping) -> list[str]:
@@ -266,7 +272,7 @@ def _quickest(fn, model, inputs, parameters, shapes, options) -> str:
         cycles = {}
         for method in methods:
             chosen = {**options, "method": method}
-            problem = _Problem(fn, model, inputs, parameters, shapes, chosen)
+            problem = Problem(fn, model, inputs, parameters, shapes, chosen)
             cycles[method] = compiler.estimate_cycles(problem, problem.shapes)
         return min(cycles, key=cycles.get)
 

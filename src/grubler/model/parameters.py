@@ -26,19 +26,25 @@ NAMES = ("gravity", "mass", "com", "inertia", "ratio")
 
 @public
 def parameter_values(model: Model, name: str) -> np.ndarray:
-    """The model's own values of a parameter, in the shape that compiled code takes."""
+    """The model's own values of a parameter, in the shape that compiled code takes: numbers, or
+    symbols where `with_parameters` has put them."""
     if name == "gravity":
-        return np.array(model.gravity)
+        return _stacked(list(model.gravity))
     if name == "mass":
-        return np.array([body.mass for body in model.bodies])
+        return _stacked([body.mass for body in model.bodies])
     if name == "com":
-        return np.array([body.com for body in model.bodies])
+        return _stacked([body.com for body in model.bodies])
     if name == "inertia":
-        upper = np.triu_indices(3)
-        return np.array([body.inertia[upper] for body in model.bodies])
+        rows, columns = np.triu_indices(3)
+        upper = list(zip(rows.tolist(), columns.tolist(), strict=True))
+        return _stacked([_stacked([body.inertia[ij] for ij in upper]) for body in model.bodies])
     if name == "ratio":
-        return np.array([r for loop in _couplings(model) for r in loop.ratios])
+        return _stacked([r for loop in _couplings(model) for r in loop.ratios])
     raise InputError(unknown("parameter", name, NAMES))
+
+
+def _stacked(values: list):
+    return np.stack(values) if is_symbolic(*values) else np.array(values)
 
 
 def ratio_names(model: Model) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from ...arguments import public
 from ...errors import InputError
 from ..errors import DialectError
 from ..forks import uninterrupted
-from ..ir.tape import Array, Loop, Tape
+from ..ir.tape import Array, Loop, Tape, run_loop
 from ..log import stage
 from .reader import Node, Other, read
 
@@ -103,12 +103,19 @@ def precision() -> float:
 
 
 @uninterrupted()
-def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) -> Tape:
+def trace(
+    fn: Callable,
+    shapes,
+    names: Sequence[str] | None = None,
+    dtype=None,
+    around: list | None = None,
+) -> Tape:
     """The tape of a NumPy function for arguments of the given shapes, as traced.
 
     `dtype` is only what `precision` tells the function; a function traced inside has that of the
-    one around it.
-    """
+    one around it. Values of a trace around it that the function uses become one more argument where
+    the list `around` is given; the array of these values is put there.
+    """  # fmt: skip
     shapes = checked_shapes(shapes, names)
     names = list(names) if names is not None else argument_names(fn, len(shapes))
     if len(names) != len(shapes):
@@ -116,8 +123,8 @@ def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) 
     with stage(f"trace {name_of(fn)}"), symbolic.only_pure_operations():
         arguments = [symbolic.symbols(f"x{i}", *shape) for i, shape in enumerate(shapes)]
         _recording.stack.append([])
-        around = _recording.dtype
-        _recording.dtype = around if dtype is None else np.dtype(dtype)
+        outer = _recording.dtype
+        _recording.dtype = outer if dtype is None else np.dtype(dtype)
         try:
             outputs = _outputs(fn, fn(*arguments))
         except DialectError:
@@ -125,9 +132,27 @@ def trace(fn: Callable, shapes, names: Sequence[str] | None = None, dtype=None) 
         except (TypeError, RuntimeError, ValueError, IndexError, NotImplementedError) as error:
             raise _explained(fn, error) from error
         finally:
-            nodes, _recording.dtype = _recording.stack.pop(), around
+            nodes, _recording.dtype = _recording.stack.pop(), outer
         inputs = tuple(Array(n, s) for n, s in zip(names, shapes))
+        received = np.zeros(0) if around is None else _received(arguments, outputs, nodes)
+        if received.shape[0]:
+            around.append(received)
+            arguments.append(received)
+            inputs += (Array("around", received.shape),)
         return read(name_of(fn), inputs, arguments, outputs, nodes)
+
+
+def _received(arguments, outputs, nodes: list[Node]):
+    """The symbols of other traces that outputs and nodes are built from, as an array."""
+    known, built, waiting = list(arguments), list(outputs), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        known.append(node.result)
+        built.append(node.start)
+        if isinstance(node.inner, Other):
+            built.append(node.inner.values)
+            waiting += node.inner.nodes
+    return symbolic.received_from_around(known, built)
 
 
 def name_of(fn: Callable) -> str:
@@ -217,6 +242,16 @@ def iterate(
     result = _recording.add(loop, start, loop.result_size)
     n, r = loop.state_size, loop.residual_size
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
+
+
+def repeat(loop: Loop, start) -> list:
+    """The results of a loop from the values that its node starts from: scalars or numbers."""
+    if not any(isinstance(x, symbolic.Scalar) for x in start):
+        return run_loop(loop, [float(x) for x in start])
+    if not _recording.stack:
+        raise DialectError("a loop was given symbols outside a traced function: use compile_loop")
+    start = symbolic.assembled(start, (len(start),))
+    return symbolic.elements(_recording.add(loop, start, loop.result_size))
 
 
 @public

@@ -242,7 +242,7 @@ def _run(tape: Tape, arguments) -> list:
             values.append(np.float64(arguments[instruction[1]][instruction[2]]))
         elif op == "loop":
             start = [values[a] for a in instruction[2:]]
-            values.append(_run_loop(tape.loops[instruction[1]], start))
+            values.append(run_loop(tape.loops[instruction[1]], start))
         elif op == "branch":
             branch = tape.branches[instruction[1]]
             ok, *rest = (values[a] for a in instruction[2:])
@@ -258,7 +258,8 @@ def _run(tape: Tape, arguments) -> list:
     return values
 
 
-def _run_loop(loop: Loop, start: list) -> list:
+def run_loop(loop: Loop, start: list) -> list:
+    """The results of a loop on numbers."""
     sizes = np.cumsum([array.size for array in loop.step.inputs])
     pieces = np.split(np.array(start), sizes[:-1])
     state, parameters = pieces[0], pieces[1:]

@@ -1,0 +1,131 @@
+"""Derivatives of loops to a tolerance: those of the fixed point x = s(x, p) that the loop ends at.
+
+    dx = A dx + B dp,   A = ∂s/∂x, B = ∂s/∂p   at the fixed point
+
+A may have the eigenvalue 1: what a step leaves alone, such as the independent joints while loops
+are closed, keeps the derivative that it started with, dx_0. So the equation is solved by its own
+iteration,
+
+    dx ← A dx + B dp   from dx_0;        backwards   λ ← Aᵀ λ from x̄,  p̄ = Σ Bᵀ λ,  x̄_0 = λ
+
+which converges where the loop does. A step of Newton's ends it at once: there A is zero but for
+what it leaves alone. A and B are taken one step further than the loop went, where they are more
+exact than its tolerance.
+
+Derivatives are NaN where this iteration does not converge: the step does not contract.
+
+The fixed point may depend on the start by more than what every step leaves alone: after steps of
+least norm from an open loop, or where a ball joint is partly independent, since rotations do not
+commute. Tangents follow the loop's own steps before they settle, and are exact there, too. Adjoints
+look at the start, where Aᵀ λ = λ and Bᵀ λ = 0 must hold as well. Where they do not, a branch goes
+back through the steps one by one (`loops.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..frontend.trace import iterate, precision
+from .replay import array, f, replay, scalars
+
+# Powers of the precision, for changes relative to the largest entry:
+SETTLED = 0.85  # one that ends the iteration
+ACCEPTED = 0.55  # one that is accepted where it does not get that far
+LEFT_ALONE = 0.8  # one at the start up to which a step leaves λ alone
+
+
+def _steps(loop) -> int:
+    """A linear iteration converges as fast as the loop, from a change of order one."""
+    return 2 * loop.count + 20
+
+
+def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) -> list:
+    """The limit of dx ← A dx + B dp from the loop's last tangents; `start` are its first ones."""
+    if not dx:
+        return dx
+    further = _further(step.loop, x, p)
+    k = step.directions
+
+    def linear(dx, x, p, dp, scale):
+        before, scale = scalars(dx), scalars(scale)
+        _, (after, *_) = step.tangents(scalars(x), before, scalars(p), scalars(dp))
+        return array(after), _changes(before, after, scale)
+
+    dx, left, _ = iterate(
+        linear, array(dx), array(further), array(p), array(dp), _sizes(start, k),
+        count=_steps(step.loop), tolerance=precision() ** SETTLED,
+    )  # fmt: skip
+    return _accepted(scalars(dx), scalars(left))
+
+
+def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
+    """(λ, Σ Bᵀ λ, whether x̄_0 = λ) from weights on the state: the limit of λ ← Aᵀ λ."""
+    zeros = [np.float64(0.0)] * step.parameter_size
+    if not weights:
+        return weights, zeros, True
+    further = _further(step.loop, x, p)
+    n, k = len(weights), step.directions
+
+    def linear(both, x, p, scale):
+        both, scale = scalars(both), scalars(scale)
+        before, total = both[:n], both[n:]
+        after, more = step.adjoints(scalars(x), scalars(p), before)
+        total = [a + b for a, b in zip(total, more)]
+        return array([*after, *total]), _changes(before, after, scale)
+
+    scale = _sizes(weights, k)
+    done, left, _ = iterate(
+        linear, array([*weights, *zeros]), array(further), array(p), scale,
+        count=_steps(step.loop), tolerance=precision() ** SETTLED,
+    )  # fmt: skip
+    done = scalars(done)
+    at_start, more = step.adjoints(x0, p, done[:n])
+    moved = scalars(_changes(done[:n], at_start, scalars(scale)))
+    sizes = [f.fmax(a, b) for a, b in zip(scalars(scale), scalars(_sizes(done[n:], k)))]
+    passed = [_ratio(a, b) for a, b in zip(scalars(_sizes(more, k)), sizes)]
+    done = _accepted(done, scalars(left))
+    alone = [f.le(f.fmax(a, b), precision() ** LEFT_ALONE) for a, b in zip(moved, passed)]
+    return done[:n], done[n:], _all(alone)
+
+
+def _further(loop, x: list, p: list) -> list:
+    """The state one step further."""
+    sizes = [given.size for given in loop.step.inputs[1:]]
+    parts = [p[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
+    return replay(loop.step, [x, *parts])[0]
+
+
+def _changes(before: list, after: list, scale: list):
+    """The largest change in each direction, relative to the largest entry, at least `scale`."""
+    k = len(scale)
+    moved = scalars(_sizes([b - a for a, b in zip(before, after)], k))
+    sizes = scalars(_sizes(after, k))
+    return array([_ratio(x, f.fmax(y, z)) for x, y, z in zip(moved, sizes, scale)])
+
+
+def _sizes(x: list, k: int):
+    """The largest entry in each of k directions."""
+    sizes = [np.float64(0.0)] * k
+    for i, value in enumerate(x):
+        size = f.fabs(value)
+        sizes[i % k] = size if i < k else f.fmax(sizes[i % k], size)
+    return array(sizes)
+
+
+def _all(conditions: list):
+    first, *rest = conditions
+    for condition in rest:
+        first = f.make("and", first, condition)
+    return first
+
+
+def _ratio(x, y):
+    """x / y, and 0 where both are 0."""
+    return x / f.select(f.eq(y, 0.0), 1.0, y)
+
+
+def _accepted(values: list, left: list) -> list:
+    """Values of several directions, NaN where more is left of a direction than is accepted."""
+    good = [f.le(x, precision() ** ACCEPTED) for x in left]
+    k = len(good)
+    return [f.select(good[i % k], x, np.float64(np.nan)) for i, x in enumerate(values)]
