@@ -193,7 +193,7 @@ class TestValidity:
             lengths, gaps, conditions = gb.compile(gb.validity, m)(q)
             assert np.abs(lengths - 1).max(initial=0.0) < 1e-12
             for i, x in enumerate(q):
-                assert abs(gaps[i].max() - m.loop_gap(x)) < 1e-14
+                assert abs(gaps[i].max() - m.loop_gap(x)) < 1e-13  # round-off of closed forms
                 for cluster, found in zip(
                     [c for c in m.clusters if c.loops], conditions[i], strict=True
                 ):

@@ -143,9 +143,9 @@ _BY_NAMES = {
     NAMES: "fixed independent dependent joints loops inputs parameters",
     NUMBER: (
         "mass gear dt pitch offset lower upper velocity_limit effort_limit armature damping "
-        "friction stiffness rest distance tolerance"
+        "friction stiffness rest distance tolerance t"
     ),
-    NUMBERS: "q v a tau b accelerations inertia R polynomial state torque",
+    NUMBERS: "q q0 q1 v xi a tau b accelerations inertia R polynomial state torque",
     VECTOR: (
         "xyz rpy com axis axis2 axis_x gravity predecessor_xyz predecessor_rpy successor_xyz "
         "successor_rpy"
@@ -194,7 +194,10 @@ _KINDS = {
     "from_spanning.positions": BY_NAME,
     "from_spanning.velocities": BY_NAME,
 } | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}
-_SIZES = {"q": "nq", "q_guess": "nq", "v": "nv", "a": "nv", "tau": "nv"}
+_SIZES = {
+    "q": "nq", "q0": "nq", "q1": "nq", "q_guess": "nq", "v": "nv", "xi": "nv", "a": "nv",
+    "tau": "nv",
+}  # fmt: skip
 
 
 def _not_negative(x) -> bool:

@@ -27,15 +27,16 @@ def split(x, sizes: Sequence[int]) -> list:
 
 
 def block_diagonal(blocks: Sequence):
-    """block({Z_i}): the inertias of a cluster's bodies on the diagonal (14)."""
-    n = len(blocks)
-    if n == 1:
-        return blocks[0]
-    sizes = [block.shape[0] for block in blocks]
+    """block({Z_i}): matrices of any shape on the diagonal, such as a cluster's inertias (14)."""
+    if len(blocks) < 2:
+        return blocks[0] if blocks else np.zeros((0, 0))
     return np.block(
         [
-            [blocks[i] if i == j else np.zeros((sizes[i], sizes[j])) for j in range(n)]
-            for i in range(n)
+            [
+                b if i == j else np.zeros((b.shape[0], other.shape[1]))
+                for j, other in enumerate(blocks)
+            ]
+            for i, b in enumerate(blocks)
         ]
     )
 

@@ -128,23 +128,32 @@ def quaternion_product(a, b):
     )
 
 
-def quaternion_exp(w):
-    """The unit quaternion of a rotation vector, accurate at zero, without a branch on values."""
+def half_angle(w):
+    """(h², cos h, sin h / h) for half the angle h of a rotation vector, accurate at zero."""
     half2 = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) / 4.0
     small = half2 < 1e-8
     h = np.sqrt(np.where(small, 1.0, half2))
     c = np.where(small, 1.0 - half2 / 2 + half2 * half2 / 24, np.cos(h))
     s = np.where(small, 1.0 - half2 / 6 + half2 * half2 / 120, np.sin(h) / h)
+    return half2, c, s
+
+
+def quaternion_exp(w):
+    """The unit quaternion of a rotation vector, accurate at zero, without a branch on values."""
+    _, c, s = half_angle(w)
     return np.stack([c, s * w[0] / 2, s * w[1] / 2, s * w[2] / 2])
 
 
-def quaternion_log(q: np.ndarray) -> np.ndarray:
-    """The rotation vector of a unit quaternion, |result| <= pi (floats only)."""
-    q = q if q[0] >= 0 else -q
-    n = np.linalg.norm(q[1:])
-    if n < 1e-12:
-        return 2.0 * q[1:]
-    return 2.0 * np.arctan2(n, q[0]) * q[1:] / n
+def quaternion_log(q):
+    """The rotation vector of a unit quaternion, |result| <= pi; of the two of half a turn, that
+    along the quaternion's vector part."""
+    n2 = q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
+    small = n2 < 1e-8
+    n = np.sqrt(np.where(small, 1.0, n2))
+    sign = np.where(q[0] < 0.0, -1.0, 1.0)
+    near = sign * (2.0 + n2 / 3 + 3 * n2 * n2 / 20)  # 2 arcsin(n) / n
+    scale = np.where(small, near, 2.0 * np.arctan2(sign * n, np.abs(q[0])) / n)
+    return np.stack([scale * q[1], scale * q[2], scale * q[3]])
 
 
 def matrix_quaternion(R: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..model import as_vector
 from . import approximate, spanning
 from . import kinematics as _kinematics
 from . import projection as _projection
+from . import tangent as _tangent
 from .assemble import assemble as _assemble
 from .c_aba import c_aba
 from .c_crba import c_crba
@@ -28,6 +29,7 @@ from .checks import (
     checked,
     checked_forces,
     checked_frame,
+    checked_number,
     checked_result,
     exact,
     from_spanning,
@@ -232,6 +234,53 @@ def generalized_force(
     return spanning.generalized_force(model, checked(model, q=q), stacked_torques(model, torques))
 
 
+@public
+def integrate(model, q, xi):
+    """q ⊕ ξ (nq,): the configuration after one unit of time at the constant velocity ξ (nv,).
+
+    Exact on every joint's manifold. Clusters closed implicitly are closed again with the increments
+    of their independent joints held; where that fails, or would pass a singularity of these, floats
+    raise a ClosureError and compiled code gives NaN."""
+    return _tangent.integrate(model, *checked(model, q=q, xi=xi))
+
+
+@public
+def difference(model, q0, q1):
+    """q1 ⊖ q0 (nv,): the ξ with q0 ⊕ ξ = q1, if q0 and q1 are on one assembly of the loops.
+
+    Orientations differ by at most half a turn, |ξ| <= π, and there ξ jumps; angles of hinges are
+    not wrapped. Dependent joints are not looked at."""
+    return _tangent.difference(model, *checked(model, q0=q0, q1=q1))
+
+
+@public
+def interpolate(model, q0, q1, t):
+    """The configuration at t between q0 (t = 0) and q1 (t = 1): q0 ⊕ t (q1 ⊖ q0), loops closed."""
+    q0, q1 = checked(model, q0=q0, q1=q1)
+    return _tangent.interpolate(model, q0, q1, checked_number("t", t))
+
+
+@public
+def tangent_map(model, q):
+    """T (nq, nv): the rate of q is T v, of quaternions and dependent positions, too."""
+    return _tangent.tangent_map(model, checked(model, q=q))
+
+
+@public
+def integrate_derivatives(model, q, xi):
+    """(A, B), (nv, nv) each: q ⊕ ξ moves by A δ where q moves by δ, and by B dξ where ξ changes.
+
+    Moves of configurations are tangent vectors, as everywhere: (q ⊕ δ) ⊕ (ξ + dξ) is, to first
+    order, (q ⊕ ξ) ⊕ (A δ + B dξ)."""
+    return _tangent.integrate_derivatives(model, *checked(model, q=q, xi=xi))
+
+
+@public
+def difference_derivatives(model, q0, q1):
+    """(A, B), (nv, nv) each: q1 ⊖ q0 changes by A δ0 + B δ1 where q0 and q1 move by δ0 and δ1."""
+    return _tangent.difference_derivatives(model, *checked(model, q0=q0, q1=q1))
+
+
 __all__ = [
     "Centroidal",
     "Energy",
@@ -241,6 +290,8 @@ __all__ = [
     "assemble",
     "bias_force",
     "centroidal",
+    "difference",
+    "difference_derivatives",
     "energy",
     "forward_dynamics",
     "frame_acceleration_bias",
@@ -248,10 +299,14 @@ __all__ = [
     "frame_pose",
     "from_spanning",
     "generalized_force",
+    "integrate",
+    "integrate_derivatives",
+    "interpolate",
     "inverse_dynamics",
     "kinematics",
     "mass_matrix",
     "spanning_map",
     "spanning_state",
+    "tangent_map",
     "validity",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..algebra.linalg import joined
 from ..algebra.symbolic import is_symbolic
-from ..arguments import public
+from ..arguments import is_number, public, shown
 from ..errors import InputError, ModelError, unknown
 from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
@@ -21,10 +21,12 @@ from ..typing import Function
 
 
 def checked(model: Model, **arguments):
-    """q, v, a, tau of the right shape, in the order given; None stays None."""
+    """Configurations q, q0, q1 and vectors v, a, tau, xi of the right shape, in the order given;
+    None stays None."""
     out = []
     for what, x in arguments.items():
-        n, names = (model.nq, model.q_names) if what == "q" else (model.nv, model.v_names)
+        position = what in ("q", "q0", "q1")
+        n, names = (model.nq, model.q_names) if position else (model.nv, model.v_names)
         if x is None:
             out.append(None)
         elif is_symbolic(x):
@@ -33,10 +35,21 @@ def checked(model: Model, **arguments):
             out.append(x)
         else:
             x = as_vector(what, x, n, names)
-            if what == "q":
+            if position:
                 check_configuration(model, x)
             out.append(x)
     return out[0] if len(out) == 1 else out
+
+
+def checked_number(what: str, x):
+    """A finite number, or a symbol; an array of one is that one."""
+    if is_symbolic(x) and x.shape == (1,):
+        return x[0]
+    if not is_symbolic(x) and np.shape(x) == (1,):
+        x = np.asarray(x)[0]
+    if not is_number(x) or not (is_symbolic(x) or np.isfinite(x)):
+        raise InputError(f"{what} is {shown(x)}: give a finite number")
+    return x if is_symbolic(x) else float(x)
 
 
 def check_given_with_a(v, a) -> None:

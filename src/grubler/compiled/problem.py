@@ -77,13 +77,13 @@ def compile(
 
     `fn` is a public algorithm or a function of your own in the same dialect. Its array arguments
     are those without a default; `inputs` names them where you want others (`f_ext`, or `v` of
-    `kinematics`). Arguments called q, v, a, tau, f_ext, torques have known shapes; give `shapes`
-    for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become further
-    inputs, in the order given, so that one compilation serves every value. `options` go to `fn` as
-    they are: `frames=...`, `method=...`, where "auto" takes the exact method that is estimated to
-    be the quickest on this robot. A function of your own is traced anew in each process unless you
-    give a `key`: a text that stands for its code, and for that of other functions of yours in the
-    model and the options. Their numbers are added to it.
+    `kinematics`). Arguments called q, q0, q1, v, xi, a, tau, f_ext, torques, t have known shapes;
+    give `shapes` for any other. `parameters` ("gravity", "mass", "com", "inertia", "ratio") become
+    further inputs, in the order given, so that one compilation serves every value. `options` go to
+    `fn` as they are: `frames=...`, `method=...`, where "auto" takes the exact method that is
+    estimated to be the quickest on this robot. A function of your own is traced anew in each
+    process unless you give a `key`: a text that stands for its code, and for that of other
+    functions of yours in the model and the options. Their numbers are added to it.
 
     Compiled code takes any numbers. `checked=True` gives a function that refuses states which the
     NumPy call would refuse: quaternions not of unit length, open loops, singular partitions, NaN.
@@ -250,6 +250,7 @@ def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     return {
         "q": (model.nq,), "v": nv, "a": nv, "tau": nv,
         "f_ext": (len(model.bodies), 6), "torques": (model.nv_span,),
+        "xi": nv, "q0": (model.nq,), "q1": (model.nq,), "t": (1,),
     }  # fmt: skip
 
 

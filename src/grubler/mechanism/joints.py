@@ -11,6 +11,8 @@ Each kind gives, in the coordinates of the child (Sec. III-E):
 | `second(q, v)`    | d²q/dt² at zero acceleration                       | (nq,)        |
 | `integrate(q, v, dt)` | the configuration after moving with v for dt   | (nq,)        |
 | `difference(q0, q1)`  | the velocity that leads from q0 to q1 in unit time | (nv,)    |
+| `integrate_derivatives(x)` | A, B: q ⊕ x moves by A δ + B dx              | (nv, nv) each |
+| `difference_derivatives(x)`| A, B: x = q1 ⊖ q0 changes by A δ0 + B δ1     | (nv, nv) each |
 
 Positions in rad and m; axes are unit vectors in the joint frame.
 """
@@ -22,6 +24,15 @@ from functools import cached_property
 
 import numpy as np
 
+from ..algebra.lie import (
+    advance,
+    advance_inverse,
+    rotation,
+    rotation_jacobian,
+    rotation_jacobian_inverse,
+    twist_jacobian,
+    twist_jacobian_inverse,
+)
 from ..algebra.spatial import (
     Transform,
     Turn,
@@ -105,6 +116,23 @@ class Joint:
 
     def difference(self, q0, q1):
         return q1 - q0
+
+    def integrate_derivatives(self, x):
+        self._is_flat()
+        return np.eye(self.nv), np.eye(self.nv)
+
+    def difference_derivatives(self, x):
+        self._is_flat()
+        return -np.eye(self.nv), np.eye(self.nv)
+
+    def _is_flat(self) -> None:
+        """Refuse derivatives of a kind that does not move by q + v dt and does not define them."""
+        cls = type(self)
+        if cls.integrate is not Joint.integrate or cls.difference is not Joint.difference:
+            raise ModelError(
+                f"joint kind '{self.kind}' defines integrate but not its derivatives: give it "
+                "integrate_derivatives and difference_derivatives"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,6 +364,13 @@ class Spherical(Joint):
     def difference(self, q0, q1):
         return quaternion_log(quaternion_product(q0 * np.array([1.0, -1, -1, -1]), q1))
 
+    def integrate_derivatives(self, x):
+        return rotation(x).T, rotation_jacobian(x)
+
+    def difference_derivatives(self, x):
+        inverse = rotation_jacobian_inverse(x)
+        return -inverse.T, inverse
+
 
 @dataclass(frozen=True, eq=False)
 class Free(Joint):
@@ -369,30 +404,21 @@ class Free(Joint):
 
     def integrate(self, q, v, dt=1.0):
         """Along the screw of constant body velocity (the exponential of SE(3))."""
-        w = v[:3] * dt
-        angle2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-        small = angle2 < 1e-8
-        h2 = np.where(small, 1.0, angle2)
-        h = np.sqrt(h2)
-        a = np.where(small, 0.5 - angle2 / 24, (1 - np.cos(h)) / h2)
-        b = np.where(small, 1 / 6 - angle2 / 120, (h - np.sin(h)) / (h2 * h))
-        l = v[3:] * dt
-        wl = cross(w, l)
-        step = l + a * wl + b * cross(w, wl)
+        step = advance(v[:3] * dt, v[3:] * dt)
         position = q[:3] + quaternion_matrix(q[3:]) @ step
         return np.concatenate([position, self._ball.integrate(q[3:], v[:3], dt)])
 
     def difference(self, q0, q1):
         w = self._ball.difference(q0[3:], q1[3:])
-        d = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
-        angle2 = w @ w
-        if angle2 < 1e-8:
-            c = 1 / 12 + angle2 / 720
-        else:
-            h = np.sqrt(angle2)
-            c = (1 - h * np.sin(h) / (2 * (1 - np.cos(h)))) / angle2
-        wd = np.cross(w, d)
-        return np.concatenate([w, d - 0.5 * wd + c * np.cross(w, wd)])
+        way = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
+        return np.concatenate([w, advance_inverse(w, way)])
+
+    def integrate_derivatives(self, x):
+        moved = Transform(rotation(x[:3]).T, advance(x[:3], x[3:]))
+        return moved.matrix(), twist_jacobian(x)
+
+    def difference_derivatives(self, x):
+        return -twist_jacobian_inverse(-x), twist_jacobian_inverse(x)
 
 
 @dataclass(frozen=True, eq=False)
