@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
@@ -13,6 +14,15 @@ from ..coordinates.assembly import close_cluster
 from ..coordinates.embedding import Embedding
 from ..coordinates.partition import RigidCluster, embed
 from ..errors import InputError, ModelError, unknown
+from ..mechanism.colliders import (
+    Collider,
+    Collision,
+    GivenPair,
+    Material,
+    checked_mask,
+    checked_shape,
+)
+from ..mechanism.geometry import Shape
 from ..mechanism.joints import KINDS, Joint, unit
 from ..mechanism.loops import (
     LOOP_KINDS,
@@ -58,6 +68,9 @@ class ModelBuilder:
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
+        self._shapes: dict[str, Collider] = {}
+        self._excluded: set[frozenset[str]] = set()
+        self._touching: list[GivenPair] = []
 
     @property
     def size(self) -> int:
@@ -237,6 +250,53 @@ class ModelBuilder:
             raise ModelError(f"there is already an actuator named '{name}': names are unique")
         self._actuators[name] = (joint, float(gear), effort_limit)
 
+    @public
+    def add_shape(
+        self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
+        rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
+        torsional: float | None = None, rolling: float | None = None, condim: int | None = None,
+        priority: int = 0, contype: int = 1, conaffinity: int = 1,
+    ) -> None:  # fmt: skip
+        """A shape on a body (or "world") that may touch others, see `Contacts`.
+
+        Placed at `xyz` with `rpy` or `R` in the body, over the placement that the shape itself has.
+        `friction`, `restitution` (0 to 1), `torsional` and `rolling` friction (m) are those of its
+        surface. Two shapes may touch if a bit of the `contype` of one is in the `conaffinity` of
+        the other.
+        """
+        if name is None:
+            name = next(n for k in count() if (n := f"{body}.{k}") not in self._shapes)
+        if name in self._shapes:
+            raise ModelError(f"there is already a shape named '{name}': names are unique")
+        of = f"shape '{name}'"
+        placement = Transform.from_placement(_rotation(name, rpy, R), _vector(f"xyz of {of}", xyz))
+        material = Material(friction, restitution, torsional, rolling, condim, priority)
+        masks = (
+            checked_mask(x, f"{n} of {of}")
+            for n, x in (("contype", contype), ("conaffinity", conaffinity))
+        )
+        shape = checked_shape(shape, of).carried(placement)
+        self._shapes[name] = Collider(name, body, WORLD, shape, material.checked(of), *masks)
+
+    @public
+    def exclude_contact(self, first: str, second: str) -> None:
+        """Two bodies whose shapes never touch each other."""
+        self._excluded.add(frozenset((first, second)))
+
+    @public
+    def allow_contact(
+        self, first: str, second: str, *, friction: float | None = None,
+        restitution: float | None = None, torsional: float | None = None,
+        rolling: float | None = None, condim: int | None = None,
+    ) -> None:  # fmt: skip
+        """Two shapes, by name, that may touch whatever their masks and bodies are."""
+        for name in (first, second):
+            if name not in self._shapes:
+                raise ModelError(unknown("shape", name, self._shapes))
+        material = Material(friction, restitution, torsional, rolling, condim)
+        material = material.checked(f"shapes '{first}' and '{second}'")
+        self._touching.append(GivenPair(first, second, material))
+
     def _add_loop(self, name: str, make: Callable[[SpanningTree], Loop]) -> None:
         if name in self._loops:
             raise ModelError(
@@ -309,8 +369,20 @@ class ModelBuilder:
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
             tuple(self._driven(tree, edges, notes)),
-            {i: frozen(x) for i, x in positions.items()}, notes=tuple(notes),
+            {i: frozen(x) for i, x in positions.items()}, collision=self._collision(tree),
+            notes=tuple(notes),
         )  # fmt: skip
+
+    def _collision(self, tree: SpanningTree) -> Collision:
+        """The shapes that may touch, carried to the moving bodies."""
+        found = []
+        for name, c in self._shapes.items():
+            carrier, X = tree.place(f"shape '{name}'", c.link)
+            found.append(replace(c, body=carrier, shape=c.shape.carried(X)))
+        for pair in self._excluded:
+            for body in pair:
+                tree.place("exclude_contact", body)
+        return Collision(tuple(found), frozenset(self._excluded), tuple(self._touching))
 
     def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
         """The position of every tree joint before assembly, from a guess by joint name."""

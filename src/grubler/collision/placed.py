@@ -1,0 +1,65 @@
+"""A shape where it is now, and a point where two shapes touch first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algebra.spatial import Transform
+from ..mechanism.geometry import Shape
+
+TINY = 1e-12  # m: points nearer than this have no direction between them
+
+
+class Placed(NamedTuple):
+    """A shape, the rotation of its axes (3, 3) and its position (3,) in the world."""
+
+    shape: Shape
+    R: np.ndarray
+    p: np.ndarray
+
+    @staticmethod
+    def on(shape: Shape, X: Transform) -> Placed:
+        """The shape on a body to which X leads from the world."""
+        R = X.E.T
+        return Placed(shape, R @ shape.rotation, X.r + R @ shape.position)
+
+    @property
+    def axis(self):
+        """The third axis: that of a cylinder or capsule, the normal of a plane."""
+        return self.R[:, 2]
+
+    def inside(self, point):
+        """A point of the world in the axes of the shape, from its position."""
+        return self.R.T @ (point - self.p)
+
+
+class Touch(NamedTuple):
+    """Where A and B touch first: the gap in m (negative in each other), the point half way between
+    the surfaces and the unit normal from B to A, in the world."""
+
+    gap: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+
+
+def flipped(touches: list[Touch]) -> list[Touch]:
+    """The same with A and B exchanged."""
+    return [Touch(t.gap, t.point, -t.normal) for t in touches]
+
+
+def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
+    """Two balls; of coincident centres the normal is `fallback`, and all numbers stay finite."""
+    delta = a - b
+    square = delta @ delta
+    apart = square > TINY * TINY
+    size = np.sqrt(np.where(apart, square, 1.0))
+    n = np.where(apart, delta / size, fallback)
+    gap = np.where(apart, size, 0.0) - (radius_a + radius_b)
+    return Touch(gap, b + (radius_b + gap / 2) * n, n)
+
+
+def clamped(x, low, high):
+    """x within bounds."""
+    return np.minimum(np.maximum(x, low), high)
