@@ -6,10 +6,8 @@ points      gap, place and normal of each, by closed forms     candidates.py, pa
 """
 
 from .candidates import Candidates as Candidates
-from .candidates import candidates as candidates
 from .candidates import check_plan as check_plan
 from .candidates import contact_candidates as contact_candidates
-from .candidates import poses_of as poses_of
 from .contacts import ContactPair as ContactPair
 from .contacts import ContactPoint as ContactPoint
 from .contacts import Contacts as Contacts

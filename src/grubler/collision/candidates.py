@@ -1,4 +1,4 @@
-"""Candidate points of a plan of contacts, from the poses of the bodies.
+"""Candidate points of a plan of contacts at a configuration.
 
 Traceable: floats, symbols, compiled, batched. Of a plan with m points:
 
@@ -11,22 +11,17 @@ Traceable: floats, symbols, compiled, batched. Of a plan with m points:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from ..algebra.linalg import joined, stacked
-from ..algebra.spatial import Transform
 from ..algorithms.checks import checked
 from ..algorithms.first_pass import first_pass
 from ..algorithms.kinematics import body_transforms
 from ..arguments import public
 from ..errors import InputError
-from ..mechanism.geometry import Shape
-from .closed_forms import touches
 from .contacts import Contacts
-from .placed import Placed
 
 
 class Candidates(NamedTuple):
@@ -41,29 +36,9 @@ class Candidates(NamedTuple):
 def contact_candidates(model, q, contacts: Contacts) -> Candidates:
     """The gap, the place and the normal of every candidate point of a plan at q."""
     check_plan(model, contacts)
-    return candidates(contacts, poses_of(model, checked(model, q=q), contacts))
-
-
-def poses_of(model, q, contacts: Contacts) -> dict[int, Transform]:
-    """The transform from the world to every body."""
-    return body_transforms(model, first_pass(model, q, posed=contacts.bodies))
-
-
-def candidates(contacts: Contacts, poses: Mapping[int, Transform]) -> Candidates:
-    """All candidate points, from X_BW from the world to each of `contacts.bodies`."""
-    placed: dict[int, Placed] = {}
-
-    def at(shape: Shape, body: int | None) -> Placed:
-        if id(shape) not in placed:
-            X = Transform.identity() if body is None else poses[body]
-            placed[id(shape)] = Placed.on(shape, X)
-        return placed[id(shape)]
-
-    found = [
-        touch
-        for pair in contacts.pairs
-        for touch in touches(at(pair.shape_a, pair.body_a), at(pair.shape_b, pair.body_b))
-    ]
+    states = first_pass(model, checked(model, q=q), posed=contacts.bodies)
+    X = body_transforms(model, states)
+    found = contacts.located(lambda body: (X[body].E.T, X[body].r))
     return Candidates(
         joined([np.stack([t.gap]) for t in found]),
         stacked([t.point for t in found], (0, 3)),

@@ -6,34 +6,37 @@ depends on the state: whether a point touches is seen from its gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ..arguments import public
 from ..errors import InputError
 from ..mechanism.colliders import Collider, Material
 from ..mechanism.geometry import Shape
+from ..mechanism.parts import WORLD
 from ..model import Model
 from . import closed_forms
 from .choice import Choice
 from .ground import ground_colliders
 from .materials import Coefficients
 from .named import all_colliders
+from .placed import Placed, Touch
 
 LIMIT = 64  # candidate points; the matrix of their responses has nine times its square numbers
 
 
 @dataclass(frozen=True, eq=False)
 class ContactPair:
-    """Two shapes that may touch: names, indices of the bodies that carry them (body_b None for the
-    world), the shapes in these bodies' coordinates, coefficients, and the number of points."""
+    """Two shapes that may touch: their names, indices of the bodies that carry them (`other` is
+    WORLD for the ground), the shapes in these bodies' coordinates, coefficients, and the number of
+    points."""
 
-    name_a: str
-    name_b: str
-    body_a: int
-    body_b: int | None
-    shape_a: Shape
-    shape_b: Shape
+    names: tuple[str, str]
+    body: int
+    other: int
+    shapes: tuple[Shape, Shape]
     friction: float
     restitution: float
     torsional: float
@@ -42,7 +45,7 @@ class ContactPair:
 
     @property
     def name(self) -> str:
-        return f"{self.name_a}, {self.name_b}"
+        return ", ".join(self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +57,13 @@ class ContactPoint:
     index: int
 
     @property
-    def body_a(self) -> int:
-        return self.pair.body_a
+    def body(self) -> int:
+        return self.pair.body
 
     @property
-    def body_b(self) -> int | None:
-        """The index of the other body, None for the world."""
-        return self.pair.body_b
+    def other(self) -> int:
+        """The index of the other body, WORLD for the ground."""
+        return self.pair.other
 
     @property
     def friction(self) -> float:
@@ -148,8 +151,28 @@ class Contacts:
     @property
     def bodies(self) -> tuple[int, ...]:
         """Indices of all bodies on which there are points, in order."""
-        ends = {i for pair in self.pairs for i in (pair.body_a, pair.body_b)}
-        return tuple(sorted(ends - {None}))
+        ends = {i for pair in self.pairs for i in (pair.body, pair.other)}
+        return tuple(sorted(ends - {WORLD}))
+
+    def located(self, pose: Callable) -> list[Touch]:
+        """Gap, point and normal of every candidate point in order, traceable. `pose(body)` is the
+        rotation (3, 3) from a body's axes to the world's and the position (3,) of its origin, for
+        the indices in `bodies`."""
+        placed: dict[int, Placed] = {}
+
+        def at(shape: Shape, body: int) -> Placed:
+            if id(shape) not in placed:
+                R, p = (np.eye(3), np.zeros(3)) if body == WORLD else pose(body)
+                placed[id(shape)] = Placed.on(shape, R, p)
+            return placed[id(shape)]
+
+        return [
+            touch
+            for pair in self.pairs
+            for touch in closed_forms.touches(
+                at(pair.shapes[0], pair.body), at(pair.shapes[1], pair.other)
+            )
+        ]
 
     def __len__(self) -> int:
         return len(self.points)
@@ -171,10 +194,9 @@ class Contacts:
 
 
 def _pair(a: Collider, b: Collider, m: Material) -> ContactPair:
-    body_b = None if b.body < 0 else b.body
     return ContactPair(
-        a.name, b.name, a.body, body_b, a.shape, b.shape, m.friction, m.restitution, m.torsional,
-        m.rolling, closed_forms.count(a.shape, b.shape),
+        (a.name, b.name), a.body, b.body, (a.shape, b.shape), m.friction, m.restitution,
+        m.torsional, m.rolling, closed_forms.count(a.shape, b.shape),
     )  # fmt: skip
 
 

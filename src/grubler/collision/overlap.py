@@ -38,7 +38,7 @@ def _poses(model: Model, q) -> dict[int, Transform]:
 
 
 def _overlap(poses, pair: Pair) -> bool:
-    a, b = (Placed.on(c.shape, poses[c.body]) for c in pair)
+    a, b = (Placed.on(c.shape, poses[c.body].E.T, poses[c.body].r) for c in pair)
     return bool(min(float(np.asarray(t.gap)) for t in touches(a, b)) <= 0.0)
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra.spatial import Transform
 from ..mechanism.geometry import Shape
 
 TINY = 1e-12  # m: points nearer than this have no direction between them
@@ -20,10 +19,9 @@ class Placed(NamedTuple):
     p: np.ndarray
 
     @staticmethod
-    def on(shape: Shape, X: Transform) -> Placed:
-        """The shape on a body to which X leads from the world."""
-        R = X.E.T
-        return Placed(shape, R @ shape.rotation, X.r + R @ shape.position)
+    def on(shape: Shape, R, p) -> Placed:
+        """The shape on a body that is turned by R and has its origin at p."""
+        return Placed(shape, R @ shape.rotation, p + R @ shape.position)
 
     @property
     def axis(self):
