@@ -11,3 +11,4 @@ from .candidates import contact_candidates as contact_candidates
 from .contacts import ContactPair as ContactPair
 from .contacts import ContactPoint as ContactPoint
 from .contacts import Contacts as Contacts
+from .contacts import ContactWarning as ContactWarning

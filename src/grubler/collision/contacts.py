@@ -6,6 +6,7 @@ depends on the state: whether a point touches is seen from its gap.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,10 @@ from .named import all_colliders
 from .placed import Placed, Touch
 
 LIMIT = 64  # candidate points; the matrix of their responses has nine times its square numbers
+
+
+class ContactWarning(UserWarning):
+    """What a description says of contact, and no plan uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +130,9 @@ class Contacts:
         torsional: float | Mapping | None = None, rolling: float | Mapping | None = None,
         hull_points: int = 8, open_meshes: bool = False, limit: int = LIMIT, strict: bool = True,
     ):  # fmt: skip
-        notes: list[str] = []
+        notes = list(model.collision.unused)
+        if notes:
+            warnings.warn("; ".join(notes), ContactWarning, stacklevel=3)
         colliders = all_colliders(model, shapes)
         floor = ground_colliders(model, ground, colliders)
         choice = Choice(model, colliders, floor, notes, hull_points, open_meshes, strict)

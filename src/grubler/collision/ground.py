@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arguments import shown
 from ..errors import InputError
-from ..mechanism.colliders import Collider, checked_shape
+from ..mechanism.colliders import ALL_BITS, Collider, checked_shape
 from ..mechanism.geometry import HeightField, Plane, Shape
 from ..mechanism.joints import perpendicular
 from ..mechanism.parts import WORLD
@@ -55,4 +55,5 @@ def level(model: Model) -> Plane:
 
 
 def _collider(name: str, shape: Shape) -> Collider:
-    return Collider(name, "world", WORLD, checked_shape(shape, f"'{name}'"))
+    checked = checked_shape(shape, f"'{name}'")
+    return Collider(name, "world", WORLD, checked, contype=ALL_BITS, conaffinity=ALL_BITS)

@@ -32,6 +32,8 @@ LENGTHS = {
     Box: ("size",),
     Ellipsoid: ("radii",),
 }
+MAY_BE_ZERO = ((Ball, "radius"), (Capsule, "length"))  # a point, a ball
+ALL_BITS = 0xFFFFFFFF
 KINDS = (*LENGTHS, Plane, HeightField, Hull, Mesh)
 
 
@@ -83,7 +85,8 @@ class Material:
 
 def combined(a: Material, b: Material) -> Material:
     """The coefficients of two shapes that touch, as MuJoCo combines them: those of the shape of
-    higher priority, else the larger of each; where one shape gives none, the other's."""
+    higher priority, else the larger of each; where one shape gives none, the other's (of condim,
+    MuJoCo's default of 3, if that is larger)."""
     if a.priority != b.priority:
         first, second = (a, b) if a.priority > b.priority else (b, a)
         return first.over(second)
@@ -92,7 +95,9 @@ def combined(a: Material, b: Material) -> Material:
         given = [x for x in (getattr(a, name), getattr(b, name)) if x is not None]
         return max(given, default=None)
 
-    return Material(**{f.name: larger(f.name) for f in fields(Material)})
+    found = Material(**{f.name: larger(f.name) for f in fields(Material)})
+    one_says = (a.condim is None) != (b.condim is None)
+    return replace(found, condim=max(found.condim, 3)) if one_says else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +129,13 @@ class GivenPair:
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """What a description says of contact: shapes, pairs of links (by name) that never touch, and
-    pairs of shapes that may."""
+    """What a description says of contact: shapes, pairs of links (by name) that never touch,
+    pairs of shapes that may, and what of it no plan uses."""
 
     colliders: tuple[Collider, ...] = ()
     excluded: frozenset[frozenset[str]] = frozenset()
     pairs: tuple[GivenPair, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 def checked_shape(shape: Shape, what: str) -> Shape:
@@ -147,7 +153,7 @@ def checked_shape(shape: Shape, what: str) -> Shape:
     for name in LENGTHS.get(type(shape), ()):
         size = (3,) if name in ("size", "radii") else ()
         value = _numbers(getattr(shape, name), size, f"{name} of {what}")
-        positive = value >= 0 if isinstance(shape, Capsule) and name == "length" else value > 0
+        positive = value >= 0 if (type(shape), name) in MAY_BE_ZERO else value > 0
         if not np.all(positive):
             raise ModelError(f"{name} of {what} is {value.tolist()}: lengths are positive, in m")
         changes[name] = value if size else float(value)

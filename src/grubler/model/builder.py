@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 
@@ -14,14 +13,7 @@ from ..coordinates.assembly import close_cluster
 from ..coordinates.embedding import Embedding
 from ..coordinates.partition import RigidCluster, embed
 from ..errors import InputError, ModelError, unknown
-from ..mechanism.colliders import (
-    Collider,
-    Collision,
-    GivenPair,
-    Material,
-    checked_mask,
-    checked_shape,
-)
+from ..mechanism.colliders import Collider, GivenPair, Material, checked_shape
 from ..mechanism.geometry import Shape
 from ..mechanism.joints import KINDS, Joint, unit
 from ..mechanism.loops import (
@@ -46,6 +38,7 @@ from ..mechanism.parts import (
 )
 from . import Model, as_position
 from .clusters import build_clusters
+from .contact_parts import ContactParts
 from .grouping import group_bodies
 from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
@@ -68,9 +61,7 @@ class ModelBuilder:
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
-        self._shapes: dict[str, Collider] = {}
-        self._excluded: set[frozenset[str]] = set()
-        self._touching: list[GivenPair] = []
+        self.contact = ContactParts()
 
     @property
     def size(self) -> int:
@@ -254,8 +245,8 @@ class ModelBuilder:
     def add_shape(
         self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
         rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
-        torsional: float | None = None, rolling: float | None = None, condim: int | None = None,
-        priority: int = 0, contype: int = 1, conaffinity: int = 1,
+        torsional: float | None = None, rolling: float | None = None, contype: int = 1,
+        conaffinity: int = 1,
     ) -> None:  # fmt: skip
         """A shape on a body (or "world") that may touch others, see `Contacts`.
 
@@ -264,38 +255,28 @@ class ModelBuilder:
         surface. Two shapes may touch if a bit of the `contype` of one is in the `conaffinity` of
         the other.
         """
-        if name is None:
-            name = next(n for k in count() if (n := f"{body}.{k}") not in self._shapes)
-        if name in self._shapes:
-            raise ModelError(f"there is already a shape named '{name}': names are unique")
-        of = f"shape '{name}'"
-        placement = Transform.from_placement(_rotation(name, rpy, R), _vector(f"xyz of {of}", xyz))
-        material = Material(friction, restitution, torsional, rolling, condim, priority)
-        masks = (
-            checked_mask(x, f"{n} of {of}")
-            for n, x in (("contype", contype), ("conaffinity", conaffinity))
+        of = name or self.contact.name_for(body)
+        placement = Transform.from_placement(
+            _rotation(of, rpy, R), _vector(f"xyz of shape '{of}'", xyz)
         )
-        shape = checked_shape(shape, of).carried(placement)
-        self._shapes[name] = Collider(name, body, WORLD, shape, material.checked(of), *masks)
+        shape = checked_shape(shape, f"shape '{of}'").carried(placement)
+        material = Material(friction, restitution, torsional, rolling)
+        self.contact.add(Collider(of, body, WORLD, shape, material, contype, conaffinity))
 
     @public
     def exclude_contact(self, first: str, second: str) -> None:
         """Two bodies whose shapes never touch each other."""
-        self._excluded.add(frozenset((first, second)))
+        self.contact.exclude(first, second)
 
     @public
     def allow_contact(
         self, first: str, second: str, *, friction: float | None = None,
         restitution: float | None = None, torsional: float | None = None,
-        rolling: float | None = None, condim: int | None = None,
+        rolling: float | None = None,
     ) -> None:  # fmt: skip
         """Two shapes, by name, that may touch whatever their masks and bodies are."""
-        for name in (first, second):
-            if name not in self._shapes:
-                raise ModelError(unknown("shape", name, self._shapes))
-        material = Material(friction, restitution, torsional, rolling, condim)
-        material = material.checked(f"shapes '{first}' and '{second}'")
-        self._touching.append(GivenPair(first, second, material))
+        material = Material(friction, restitution, torsional, rolling)
+        self.contact.allow(GivenPair(first, second, material))
 
     def _add_loop(self, name: str, make: Callable[[SpanningTree], Loop]) -> None:
         if name in self._loops:
@@ -369,20 +350,9 @@ class ModelBuilder:
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
             tuple(self._driven(tree, edges, notes)),
-            {i: frozen(x) for i, x in positions.items()}, collision=self._collision(tree),
+            {i: frozen(x) for i, x in positions.items()}, collision=self.contact.placed(tree),
             notes=tuple(notes),
         )  # fmt: skip
-
-    def _collision(self, tree: SpanningTree) -> Collision:
-        """The shapes that may touch, carried to the moving bodies."""
-        found = []
-        for name, c in self._shapes.items():
-            carrier, X = tree.place(f"shape '{name}'", c.link)
-            found.append(replace(c, body=carrier, shape=c.shape.carried(X)))
-        for pair in self._excluded:
-            for body in pair:
-                tree.place("exclude_contact", body)
-        return Collision(tuple(found), frozenset(self._excluded), tuple(self._touching))
 
     def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
         """The position of every tree joint before assembly, from a guess by joint name."""
