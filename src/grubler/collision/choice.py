@@ -23,14 +23,16 @@ GROUND = (Plane, HeightField)
 
 
 class Choice:
-    """The pairs of a plan; `notes` receives what is left out."""
+    """The pairs of a plan. `apart` are pairs of links that never touch; `notes` receives what is
+    left out."""
 
     def __init__(
         self, model: Model, colliders: Sequence[Collider], floor: Sequence[Collider],
-        notes: list[str], hull_points: int, open_meshes: bool, strict: bool,
+        apart: frozenset[frozenset[str]], notes: list[str], hull_points: int, open_meshes: bool,
+        strict: bool,
     ):  # fmt: skip
         self.model, self.colliders, self.floor = model, colliders, floor
-        self.notes, self.strict = notes, strict
+        self.apart, self.notes, self.strict = apart, notes, strict
         self.hulls: dict[str, Collider] = {}
         self.hull_points, self.open_meshes = hull_points, open_meshes
         rules = model.collision
@@ -116,7 +118,7 @@ class Choice:
         """Whether the description lets two shapes touch: a pair of its own, else its masks."""
         if frozenset((a.name, b.name)) in self.said:
             return True
-        if frozenset((a.link, b.link)) in self.model.collision.excluded:
+        if frozenset((a.link, b.link)) in self.apart:
             return False
         return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .ground import ground_colliders
 from .materials import Coefficients
 from .named import all_colliders
 from .placed import Placed, Touch
+from .srdf import never_touching
 
 LIMIT = 64  # candidate points; the matrix of their responses has nine times its square numbers
 
@@ -101,6 +103,7 @@ class Contacts:
                  other body with a shape), or names of shapes, links or bodies
     pairs        what may touch each other: (name, name) of shapes, links or bodies; "all" of what
                  the description allows, without neighbours and without what always overlaps
+    srdf         path or text of an SRDF: its links never touch each other, in pairs="all"
     shapes       more shapes, by the name of the body or frame that carries them
     friction     a coefficient for all pairs, or by the name of a shape or (name, name) of two. What
                  is not given is what the description says; of two shapes the larger number, 0.8
@@ -124,7 +127,7 @@ class Contacts:
     @public
     def __init__(
         self, model: Model, *, ground: object = None, touching: str | Iterable[str] = "all",
-        pairs: str | Sequence[tuple[str, str]] = (),
+        pairs: str | Sequence[tuple[str, str]] = (), srdf: str | Path | None = None,
         shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
         friction: float | Mapping | None = None, restitution: float | Mapping | None = None,
         torsional: float | Mapping | None = None, rolling: float | Mapping | None = None,
@@ -135,7 +138,10 @@ class Contacts:
             warnings.warn("; ".join(notes), ContactWarning, stacklevel=3)
         colliders = all_colliders(model, shapes)
         floor = ground_colliders(model, ground, colliders)
-        choice = Choice(model, colliders, floor, notes, hull_points, open_meshes, strict)
+        apart = model.collision.excluded
+        if srdf is not None:
+            apart = apart | never_touching(srdf, {c.link for c in colliders}, notes)
+        choice = Choice(model, colliders, floor, apart, notes, hull_points, open_meshes, strict)
         given = {"friction": friction, "restitution": restitution, "torsional": torsional,
                  "rolling": rolling}  # fmt: skip
         coefficients = Coefficients(given, choice.names)
