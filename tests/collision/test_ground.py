@@ -125,9 +125,6 @@ def test_field_of_mujoco():
             mujoco.mj_forward(m, d)
             hit, body = np.zeros(1, dtype=np.int32), m.geom("ball").bodyid[0]
             inside = np.array([q[0] - np.sign(x) * 1e-9, q[1] - np.sign(y) * 1e-9, 5.0])
-            down = mujoco.mj_ray(
-                m, d, inside, np.array([0, 0, -1.0]), None, 1, m.geom("ball").bodyid[0], hit
-            )
-            ground = Placed(plan.pairs[0].shapes[1], np.eye(3), plan.pairs[0].shapes[1].position)
-            h = height(ground.shape, x, y)[0] + 0.3
+            down = mujoco.mj_ray(m, d, inside, np.array([0, 0, -1.0]), None, 1, body, hit)
+            h = height(plan.pairs[0].shapes[1], x, y)[0] + 0.3
             assert abs((5.0 - down) - h) < 1e-6, (i, j)
