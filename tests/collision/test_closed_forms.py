@@ -73,7 +73,7 @@ def test_boxes_against_coal():
             # what is apart along the normal by the gap is apart
             assert separation(a, b, t.normal) >= t.gap - 1e-12
         apart += expected > 0
-        edges += found[0].gap < FAR
+        edges += not any(np.abs(t.normal @ x.R).max() > 1 - 1e-9 for x in (a, b))
     assert 100 < apart < 500 and 100 < edges < 500
 
 
@@ -203,6 +203,17 @@ def test_segment_and_box_by_brute_force():
             )
         else:
             assert t.gap <= -a.shape.radius + 1e-9
+
+
+def test_lowest_face_holds_the_lowest_corner():
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        a, b = placed(Box, rng), placed(Plane, rng)
+        every, four = (np.array([t.gap for t in touches(a, b, fewer)]) for fewer in (False, True))
+        assert len(every) == 8 and len(four) == 4 and abs(every.min() - four.min()) < 1e-14
+        assert all(np.abs(every - gap).min() < 1e-14 for gap in four)
+    flat = touches(box((1, 2, 3), (0, 0, 1.5)), Placed(Plane(), np.eye(3), np.zeros(3)), True)
+    assert {tuple(t.point) for t in flat} == {(x, y, 0.0) for x in (-0.5, 0.5) for y in (-1, 1)}
 
 
 def test_ellipsoid_and_hull_by_brute_force():

@@ -65,6 +65,14 @@ def test_what_touches_is_chosen():
     assert len(gb.Contacts(LEG, ground=False, pairs=[("trunk", "sole")])) == 1
 
 
+def test_few_corners():
+    plan = gb.Contacts(LEG, corners=4)
+    assert [pair.count for pair in plan.pairs] == [4, 2, 2, 1]
+    q = LEG.random_state(3)[0]
+    out = gb.compile(gb.contact_candidates, LEG, contacts=plan)(q)
+    assert abs(out[0].min() - gb.contact_candidates(LEG, q, gb.Contacts(LEG)).gap.min()) < 1e-14
+
+
 def test_coefficients():
     plan = gb.Contacts(LEG)
     assert [p.friction for p in plan.pairs] == [0.8, 0.4, 0.8, 0.9]
@@ -252,6 +260,7 @@ WRONG = {
         with_mesh("closed"), with_mesh("closed").neutral(), gb.Contacts(LEG)
     ),
     "give gb.Contacts": lambda: gb.contact_candidates(LEG, LEG.neutral(), [1, 2]),
+    "corners is 6": lambda: gb.Contacts(LEG, corners=6),
     "hull_points is 2": lambda: gb.Contacts(with_mesh("closed"), hull_points=2),
 }  # fmt: skip
 

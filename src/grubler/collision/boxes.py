@@ -14,12 +14,15 @@ corners of the polygon that they share, of two edges it is one.
 | c, e, f | centre and half edges of the other box's face that is turned to it, in the | 3 each |
 |         | axes (u, v, n) of the reference face, from its centre                      |        |
 
-Each call gives 13 points, of which those that are no corner now are FAR away: for each edge of the
-far face where it enters and where it leaves the reference face, the reference face's corners, and
-the edges' point. Where boxes overlap the least gap is minus the depth; where they are apart it is
-positive and at most the distance, to which it is equal where a face or an edge is nearest. Of axes
-that are as good within SLACK of the smallest half edge B's face goes first, and faces before edges:
-boxes that rest on each other keep their points.
+The polygon has up to eight corners: where the edges of the far face enter and leave the reference
+face, and corners of that. Five are taken: those furthest out towards the four corners of the
+reference face, each once, and the one of least gap where it is none of these, or the edges' point.
+What there is not now is FAR away.
+
+Where boxes overlap the least gap is minus the depth; where they are apart it is positive and at
+most the distance, to which it is equal where a face or an edge is nearest. Of axes that are as good
+within SLACK of the smallest half edge B's face goes first, and faces before edges: boxes that rest
+on each other keep their points.
 """
 
 from __future__ import annotations
@@ -29,21 +32,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.spatial import cross
-from .placed import Placed, Touch, clamped
+from .placed import FACE, Placed, Touch, clamped, first_largest, picked, side
 
 FAR = 1e3  # m, the gap of a point that is no corner now
 SLACK = 1e-5  # of a half edge: a corner this far beside a face counts as on it, and axes whose
 # separations differ by less as equally good (equal boxes on a stack)
 SINE2 = 1e-12  # sin² between edges, below which they are parallel and have no normal of their own
-
-
-class _Point(NamedTuple):
-    """A point, and whether it is one now."""
-
-    gap: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
-    valid: np.ndarray
 
 
 class Axis(NamedTuple):
@@ -70,14 +64,22 @@ def box_box(a: Placed, b: Placed) -> list[Touch]:
     near = _Face(*(np.where(on_b, x, y) for x, y in zip(face_b, face_a)))
     far = (np.where(on_b, x, y) for x, y in ((t, np.zeros(3)), (R, np.eye(3)), (ha, hb)))
     normal = np.where(on_b, 1.0, -1.0) * near.n
-    found = [_Point(edge.apart, at, edge.normal, by_edge)]
     margin = np.maximum(apart, 0.0)
-    for corner in _polygon(near, margin, *_facing(near, *far)):
-        valid = np.logical_and(corner.valid, np.logical_not(by_edge))
-        found.append(_Point(corner.w, near.place(corner), normal, valid))
-    return [
-        Touch(np.where(f.valid, f.gap, FAR), b.p + b.R @ f.point, b.R @ f.normal) for f in found
-    ]
+    *outer, lowest = _chosen(_polygon(near, margin, *_facing(near, *far)), near)
+    face = np.logical_not(by_edge)
+    found = [Touch(_gap(x, face), near.place(x), normal) for x in outer]
+    found.append(
+        Touch(
+            np.where(by_edge, edge.apart, _gap(lowest, face)),
+            np.where(by_edge, at, near.place(lowest)),
+            np.where(by_edge, edge.normal, normal),
+        )
+    )
+    return [Touch(f.gap, b.p + b.R @ f.point, b.R @ f.normal) for f in found]
+
+
+def _gap(corner: _Corner, face):
+    return np.where(np.logical_and(corner.valid, face), corner.w, FAR)
 
 
 def _faces(axes, t, h, others, h_other) -> Axis:
@@ -88,20 +90,8 @@ def _faces(axes, t, h, others, h_other) -> Axis:
         reach = sum(np.abs(axes[:, k] @ others[:, j]) * h_other[j] for j in range(3))
         apart.append(np.abs(along) - (h[k] + reach))
         normals.append(np.where(along < 0.0, -1.0, 1.0) * axes[:, k])
-    chosen = _first_largest(apart)
-    return Axis(_picked(chosen, apart), _picked(chosen, normals), chosen)
-
-
-def _first_largest(values: list) -> list:
-    """1 at the largest of three numbers, the first of equal ones, 0 at the others."""
-    x, y, z = values
-    first = np.where(np.logical_and(x >= y, x >= z), 1.0, 0.0)
-    second = np.where(y >= z, 1.0 - first, 0.0)
-    return [first, second, 1.0 - first - second]
-
-
-def _picked(chosen: list, values: list):
-    return sum(c * x for c, x in zip(chosen, values))
+    chosen = first_largest(apart)
+    return Axis(picked(chosen, apart), picked(chosen, normals), chosen)
 
 
 def _edges(R, t, ha, hb):
@@ -115,18 +105,14 @@ def _edges(R, t, ha, hb):
             crossing = square > SINE2
             n = n / np.sqrt(np.where(crossing, square, 1.0))
             n = np.where(n @ t < 0.0, -1.0, 1.0) * n
-            corner_a = t - sum(_side(n @ R[:, i]) * ha[i] * R[:, i] for i in range(3) if i != j)
-            corner_b = np.stack([0.0 * n[i] if i == k else _side(n[i]) * hb[i] for i in range(3)])
+            corner_a = t - sum(side(n @ R[:, i]) * ha[i] * R[:, i] for i in range(3) if i != j)
+            corner_b = np.stack([0.0 * n[i] if i == k else side(n[i]) * hb[i] for i in range(3)])
             apart = n @ (corner_a - corner_b)
             better = np.logical_and(crossing, apart > best)
             best, normal = np.where(better, apart, best), np.where(better, n, normal)
             point = _between_lines(corner_a, R[:, j], corner_b, k, np.where(crossing, square, 1.0))
             at = np.where(better, point, at)
     return Axis(best, normal, []), at
-
-
-def _side(x):
-    return np.where(x < 0.0, -1.0, 1.0)
 
 
 def _between_lines(p, u, q, k: int, sine2):
@@ -155,8 +141,8 @@ class _Face(NamedTuple):
         turned = [(x[1:] + x[:1], x[2:] + x[:2]) for x in (columns, sizes)]
         (us, vs), (hus, hvs) = turned
         return _Face(
-            outward, _picked(chosen, us), _picked(chosen, vs), _picked(chosen, hus),
-            _picked(chosen, hvs), p + _picked(chosen, sizes) * outward,
+            outward, picked(chosen, us), picked(chosen, vs), picked(chosen, hus),
+            picked(chosen, hvs), p + picked(chosen, sizes) * outward,
         )  # fmt: skip
 
     def see(self, x):
@@ -183,10 +169,10 @@ def _facing(near: _Face, p, axes, h):
     from there."""
     columns = [axes[:, k] for k in range(3)]
     turned = [x @ near.n for x in columns]
-    chosen = _first_largest([np.abs(x) for x in turned])
-    inward = _picked(chosen, [_side(x) * s * c for x, s, c in zip(turned, h, columns)])
+    chosen = first_largest([np.abs(x) for x in turned])
+    inward = picked(chosen, [side(x) * s * c for x, s, c in zip(turned, h, columns)])
     e = [
-        near.see(_picked(chosen, [h[(i + s) % 3] * columns[(i + s) % 3] for i in range(3)]))
+        near.see(picked(chosen, [h[(i + s) % 3] * columns[(i + s) % 3] for i in range(3)]))
         for s in (1, 2)
     ]
     return near.see(p - inward - near.p), *e
@@ -198,12 +184,30 @@ def _polygon(near: _Face, margin, c, e, f) -> list[_Corner]:
     The reference face counts as wider by `margin`: as far as boxes are apart along its normal they
     may be apart beside it, too, and one of them is then on its way to an edge.
     """
-    signs = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
-    corners = [tuple(c[i] + s * e[i] + r * f[i] for i in range(3)) for s, r in signs]
+    corners = [tuple(c[i] + s * e[i] + r * f[i] for i in range(3)) for s, r in FACE]
     found = []
     for x, y in zip(corners, corners[1:] + corners[:1]):
         found += _clipped(near, margin, x, y)
-    return found + [_covered(near, s * near.hu, r * near.hv, c, e, f) for s, r in signs]
+    return found + [_covered(near, s * near.hu, r * near.hv, c, e, f) for s, r in FACE]
+
+
+def _chosen(corners: list[_Corner], near: _Face) -> list[_Corner]:
+    """The outermost corners towards the reference face's corners, and the lowest one, each once."""
+    found: list[_Corner] = []
+    taken: list = []
+    for s, r in (*FACE, (None, None)):
+        best, score, which = corners[0], -FAR, -1.0
+        for k, corner in enumerate(corners):
+            reach = -corner.w if s is None else s * corner.u / near.hu + r * corner.v / near.hv
+            better = np.logical_and(corner.valid, reach > score)
+            score, which = np.where(better, reach, score), np.where(better, float(k), which)
+            best = _Corner(*(np.where(better, x, y) for x, y in zip(corner, best)))
+        valid = which >= 0.0
+        for other in taken:
+            valid = np.logical_and(valid, which != other)
+        found.append(best._replace(valid=valid))
+        taken.append(which)
+    return found
 
 
 def _clipped(near: _Face, margin, x, y) -> list[_Corner]:

@@ -24,6 +24,7 @@ from .on_ground import (
     capsule_on_ground,
     cylinder_on_ground,
     ellipsoid_on_ground,
+    face_on_ground,
     hull_on_ground,
 )
 from .pairs import (
@@ -55,21 +56,26 @@ FORMS = {
 } | {(kind, ground): form for kind, form in ON_GROUND.items() for ground in (Plane, HeightField)}
 
 
+FEWER = {(Box, ground): face_on_ground for ground in (Plane, HeightField)}
+
+
 def known(a: Shape, b: Shape) -> bool:
     """Whether there is a closed form for two shapes, in either order."""
     return (type(a), type(b)) in FORMS or (type(b), type(a)) in FORMS
 
 
-def touches(a: Placed, b: Placed) -> list[Touch]:
-    """The candidate points of two shapes; the normals lead from B to A."""
-    form = FORMS.get((type(a.shape), type(b.shape)))
+def touches(a: Placed, b: Placed, lowest_face: bool = False) -> list[Touch]:
+    """The candidate points of two shapes; the normals lead from B to A. Of a box on the ground
+    all corners count, or those of its lowest face."""
+    forms = FORMS | FEWER if lowest_face else FORMS
+    form = forms.get((type(a.shape), type(b.shape)))
     if form is not None:
         return form(a, b)
-    return flipped(FORMS[type(b.shape), type(a.shape)](b, a))
+    return flipped(forms[type(b.shape), type(a.shape)](b, a))
 
 
 @lru_cache(maxsize=4096)
-def count(a: Shape, b: Shape) -> int:
+def count(a: Shape, b: Shape, lowest_face: bool = False) -> int:
     """How many candidate points two shapes have."""
     one = np.array([0.0, 0.0, 1.0])
-    return len(touches(Placed(a, np.eye(3), one), Placed(b, np.eye(3), -one)))
+    return len(touches(Placed(a, np.eye(3), one), Placed(b, np.eye(3), -one), lowest_face))

@@ -37,8 +37,8 @@ class ContactWarning(UserWarning):
 @dataclass(frozen=True, eq=False)
 class ContactPair:
     """Two shapes that may touch: their names, indices of the bodies that carry them (`other` is
-    WORLD for the ground), the shapes in these bodies' coordinates, coefficients, and the number of
-    points."""
+    WORLD for the ground), the shapes in these bodies' coordinates, coefficients, the number of
+    points, and whether only the lowest face of a box counts."""
 
     names: tuple[str, str]
     body: int
@@ -49,6 +49,7 @@ class ContactPair:
     torsional: float
     rolling: float
     count: int
+    lowest_face: bool = False
 
     @property
     def name(self) -> str:
@@ -110,6 +111,8 @@ class Contacts:
                  where it says nothing
     restitution, torsional (m), rolling (m)
                  in the same way; 0 where nothing is said
+    corners      of a box on the ground: 8, all of them, or 4, those of its lowest face: fewer
+                 points, which become others when the box turns over
     hull_points  vertices by which the convex hull of a mesh is represented
     open_meshes  True takes the hulls of meshes that are not closed, too
     limit        the largest number of candidate points
@@ -131,8 +134,11 @@ class Contacts:
         shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
         friction: float | Mapping | None = None, restitution: float | Mapping | None = None,
         torsional: float | Mapping | None = None, rolling: float | Mapping | None = None,
-        hull_points: int = 8, open_meshes: bool = False, limit: int = LIMIT, strict: bool = True,
+        corners: int = 8, hull_points: int = 8, open_meshes: bool = False, limit: int = LIMIT,
+        strict: bool = True,
     ):  # fmt: skip
+        if corners not in (4, 8):
+            raise InputError(f"corners is {corners!r}: give 8, or 4 for the lowest face alone")
         notes = list(model.collision.unused)
         if notes:
             warnings.warn("; ".join(notes), ContactWarning, stacklevel=3)
@@ -147,7 +153,7 @@ class Contacts:
         coefficients = Coefficients(given, choice.names)
         found = []
         for a, b, said in choice.on_ground(touching) + choice.between(pairs):
-            found.append(_pair(a, b, coefficients.of(a, b, said)))
+            found.append(_pair(a, b, coefficients.of(a, b, said), corners == 4))
         coefficients.tell(notes)
         points = tuple(
             ContactPoint(f"{pair.name} {k}" if pair.count > 1 else pair.name, pair, k)
@@ -183,7 +189,7 @@ class Contacts:
             touch
             for pair in self.pairs
             for touch in closed_forms.touches(
-                at(pair.shapes[0], pair.body), at(pair.shapes[1], pair.other)
+                at(pair.shapes[0], pair.body), at(pair.shapes[1], pair.other), pair.lowest_face
             )
         ]
 
@@ -206,10 +212,10 @@ class Contacts:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
-def _pair(a: Collider, b: Collider, m: Material) -> ContactPair:
+def _pair(a: Collider, b: Collider, m: Material, lowest_face: bool) -> ContactPair:
     return ContactPair(
         (a.name, b.name), a.body, b.body, (a.shape, b.shape), m.friction, m.restitution,
-        m.torsional, m.rolling, closed_forms.count(a.shape, b.shape),
+        m.torsional, m.rolling, closed_forms.count(a.shape, b.shape, lowest_face), lowest_face,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
     shape      candidates on a plane                                      more on a height field
     sphere     1   the lowest point
     capsule    2   the balls at its ends                                  1   at its middle
-    box        8   its corners
+    box        8   its corners; or 4, those of its lowest face
     cylinder   4   the lowest point of each rim, and of the lower rim     8   of each rim four
                    the points 120° from it
     ellipsoid  1   the lowest point
@@ -21,7 +21,7 @@ from itertools import product
 import numpy as np
 
 from ..mechanism.geometry import HeightField
-from .placed import TINY, Placed, Touch
+from .placed import FACE, TINY, Placed, Touch, first_largest, picked, side
 from .surfaces import distance, touch
 
 SIGNS = np.array(list(product((-1.0, 1.0), repeat=3)))  # of the corners of a box
@@ -42,6 +42,17 @@ def capsule_on_ground(a: Placed, b: Placed) -> list[Touch]:
 
 def box_on_ground(a: Placed, b: Placed) -> list[Touch]:
     return [touch(b, corner) for corner in corners(a)]
+
+
+def face_on_ground(a: Placed, b: Placed) -> list[Touch]:
+    """The corners of the face that is turned most to the ground: the lowest corner is one."""
+    _, n = distance(b, a.p)
+    edges = [a.R[:, k] * (a.shape.size[k] / 2) for k in range(3)]
+    turned = [a.R[:, k] @ n for k in range(3)]
+    chosen = first_largest([np.abs(x) for x in turned])
+    centre = a.p - picked(chosen, [side(x) * e for x, e in zip(turned, edges)])
+    e, f = (picked(chosen, edges[s:] + edges[:s]) for s in (1, 2))
+    return [touch(b, centre + s * e + r * f) for s, r in FACE]
 
 
 def corners(box: Placed) -> list:

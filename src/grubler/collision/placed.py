@@ -8,6 +8,7 @@ import numpy as np
 
 from ..mechanism.geometry import Shape
 
+FACE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))  # signs of the corners of a face
 TINY = 1e-12  # m: points nearer than this have no direction between them
 
 
@@ -61,3 +62,21 @@ def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
 def clamped(x, low, high):
     """x within bounds."""
     return np.minimum(np.maximum(x, low), high)
+
+
+def side(x):
+    """-1 below zero, else 1."""
+    return np.where(x < 0.0, -1.0, 1.0)
+
+
+def first_largest(values: list) -> list:
+    """1 at the largest of three numbers, the first of equal ones, 0 at the others."""
+    x, y, z = values
+    first = np.where(np.logical_and(x >= y, x >= z), 1.0, 0.0)
+    second = np.where(y >= z, 1.0 - first, 0.0)
+    return [first, second, 1.0 - first - second]
+
+
+def picked(chosen: list, values: list):
+    """The value at the 1 of `first_largest`."""
+    return sum(c * x for c, x in zip(chosen, values))
