@@ -49,6 +49,10 @@ from .checks import (
     Report as Report,
     check as check,
 )
+from .collision import (
+    Contacts as Contacts,
+    contact_candidates as contact_candidates,
+)
 from .compiled.problem import (
     casadi_function as casadi_function,
     compile as compile,
@@ -94,6 +98,17 @@ from .formats import (
     convert as convert,
     load as load,
     save as save,
+)
+from .mechanism.geometry import (
+    Box as Box,
+    Capsule as Capsule,
+    Cylinder as Cylinder,
+    Ellipsoid as Ellipsoid,
+    HeightField as HeightField,
+    Hull as Hull,
+    Mesh as Mesh,
+    Plane as Plane,
+    Sphere as Sphere,
 )
 from .model import (
     Model as Model,

@@ -13,6 +13,7 @@ from ._files import Files
 from ._xacro import expand_xacro
 from ._xml import is_text, read_xml
 from .beside import describe_beside, urdf_beside
+from .colliders import urdf_colliders
 from .mjcf import describe_mjcf
 from .sdf import describe_sdf
 from .shapes import urdf_shapes
@@ -95,4 +96,5 @@ def describe(
             "description: expected <robot> (URDF), <sdf> or <mujoco>"
         )
     found.shapes = urdf_shapes(element, files, found.complaints)
+    urdf_colliders(found.builder, element, files)
     return found

@@ -20,6 +20,7 @@ from ._files import Files
 from ._geometry import add_offset_joint, placed
 from ._report import Complaints
 from ._xml import is_text, read_xml
+from .colliders import mjcf_colliders
 from .mjcf_compile import Compiled, compile_mjcf, mujoco
 from .mjcf_equality import add_equalities, constant_joints
 from .shapes import mjcf_shapes
@@ -76,6 +77,7 @@ class _Reader:
         self._add_actuators(b)
         self._name_the_rest()
         shapes = mjcf_shapes(m, self.names.body, self.compiled.lost)
+        mjcf_colliders(b, m, self.names.body, self.compiled.lost_contact)
         return Description(b, self.complaints, self.source, reference, shapes)
 
     def complain(self, what: str, tag: str = "", name: str = "") -> None:

@@ -27,6 +27,8 @@ class Compiled:
     title: str
     roots: list[Element]  # the file and what it includes
     lost: set[str] = field(default_factory=set)  # geoms whose mesh is missing
+    lost_contact: list[tuple[str, str]] = field(default_factory=list)  # bodies and files of those
+    # that would touch
 
     @cached_property
     def _named(self) -> dict[tuple[str, str], Element]:
@@ -101,7 +103,7 @@ def compile_mjcf(
     for message in heard:
         complaints.add(f"MuJoCo warns: {' '.join(message.split())}", (root.source, 0))
     _refuse_not_finite(model, roots)
-    return Compiled(model, spec.modelname or "robot", roots, missing.geoms)
+    return Compiled(model, spec.modelname or "robot", roots, missing.geoms, missing.touching)
 
 
 def _without_sizes(spec) -> None:

@@ -22,7 +22,8 @@ SPHERE = 1e-3  # m, the radius of what stands for a geom whose mesh is missing
 class Missing:
     """Leaves out of a parsed description what cannot or need not be opened.
 
-    `geoms` are the names of the geoms that lost their mesh; `weights` are the bodies that would
+    `geoms` are the names of the geoms that lost their mesh; `touching` are body and file of those
+    that may touch others; `weights` are the bodies that would
     have had mass from one, with the name of its file.
     """
 
@@ -30,6 +31,7 @@ class Missing:
         self.mj, self.spec, self.files = mj, spec, files
         self.roots, self.complaints = roots, complaints
         self.geoms: set[str] = set()
+        self.touching: list[tuple[str, str]] = []
         self.weights: dict[str, str] = {}
 
     def leave_out(self) -> None:
@@ -44,6 +46,8 @@ class Missing:
             if asset is None:
                 continue
             self._tell_mass(geom, asset.file)
+            if geom.contype or geom.conaffinity:
+                self.touching.append((geom.parent.name, asset.file))
             if geom.name:
                 self._hollow(geom)
             else:

@@ -19,6 +19,7 @@ from ._files import Files
 from ._geometry import add_offset_joint, pose_vector
 from ._report import Complaints
 from ._xml import Element, read_xml
+from .colliders import sdf_colliders
 from .sdf_audit import audit
 from .sdf_frames import Frames, add_model_frames, pose_of
 from .sdf_include import Includes, sdf_version
@@ -51,6 +52,7 @@ def describe_sdf(
     root = Includes(files, complaints).expand(root, version)
     found = _Reader(root, version, base, complaints).read()
     found.shapes = sdf_shapes(root, files, complaints)
+    sdf_colliders(found.builder, root, files)
     return found
 
 

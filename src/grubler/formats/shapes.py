@@ -41,60 +41,65 @@ def _mesh(files: Files, uri: str, scale: np.ndarray) -> Mesh:
 
 def urdf_shapes(robot: Element, files: Files, complaints: Complaints) -> dict[str, list[Shape]]:
     """Shapes by link."""
-
-    def read(element: Element) -> Shape | None:
-        position, rotation = origin(element)
-        at = {"position": position, "rotation": rotation}
-        for shape in element.required("geometry").children:
-            match shape.tag:
-                case "box":
-                    return Box(shape.numbers("size", 3), **at)
-                case "cylinder" | "capsule":
-                    kind = Cylinder if shape.tag == "cylinder" else Capsule
-                    return kind(shape.number("radius"), shape.number("length"), **at)
-                case "sphere":
-                    return Ball(shape.number("radius"), **at)
-                case "mesh":
-                    scale = shape.numbers("scale", 3, "1 1 1")
-                    return replace(_mesh(files, shape.text("filename"), scale), **at)
-        return None
-
     return {
-        link.text("name"): _chosen(link, read, complaints)
+        link.text("name"): _chosen(link, lambda e: urdf_shape(e, files), complaints)
         for link in robot.all("link")
         if "name" in link.attributes
     }
 
 
+def urdf_shape(element: Element, files: Files) -> Shape | None:
+    """The shape of a <visual> or <collision>, or None for one of no known kind."""
+    position, rotation = origin(element)
+    at = {"position": position, "rotation": rotation}
+    for shape in element.required("geometry").children:
+        match shape.tag:
+            case "box":
+                return Box(shape.numbers("size", 3), **at)
+            case "cylinder" | "capsule":
+                kind = Cylinder if shape.tag == "cylinder" else Capsule
+                return kind(shape.number("radius"), shape.number("length"), **at)
+            case "sphere":
+                return Ball(shape.number("radius"), **at)
+            case "mesh":
+                scale = shape.numbers("scale", 3, "1 1 1")
+                return replace(_mesh(files, shape.text("filename"), scale), **at)
+    return None
+
+
 def sdf_shapes(root: Element, files: Files, complaints: Complaints) -> dict[str, list[Shape]]:
     """Shapes by link, under the scoped names that the reader gives them."""
-
-    def read(element: Element) -> Shape | None:
-        X = pose_of(element.child("pose"))
-        at = {"position": X.r, "rotation": X.E.T}
-        for shape in element.required("geometry").children:
-            match shape.tag:
-                case "box":
-                    return Box(shape.required("size").values(3), **at)
-                case "cylinder" | "capsule":
-                    kind = Cylinder if shape.tag == "cylinder" else Capsule
-                    sizes = (shape.required(k).value() for k in ("radius", "length"))
-                    return kind(*sizes, **at)
-                case "sphere":
-                    return Ball(shape.required("radius").value(), **at)
-                case "ellipsoid":
-                    return Ellipsoid(shape.required("radii").values(3), **at)
-                case "mesh":
-                    given = shape.child("scale")
-                    scale = np.ones(3) if given is None else given.values(3, "1 1 1")
-                    uri = shape.required("uri").content.strip()
-                    return replace(_mesh(files, uri, scale), **at)
-        return None
-
-    return {name: _chosen(link, read, complaints) for name, link in _sdf_links(root)}
+    return {
+        name: _chosen(link, lambda e: sdf_shape(e, files), complaints)
+        for name, link in sdf_links(root)
+    }
 
 
-def _sdf_links(root: Element) -> Iterator[tuple[str, Element]]:
+def sdf_shape(element: Element, files: Files) -> Shape | None:
+    """The shape of a <visual> or <collision>, or None for one of no known kind."""
+    X = pose_of(element.child("pose"))
+    at = {"position": X.r, "rotation": X.E.T}
+    for shape in element.required("geometry").children:
+        match shape.tag:
+            case "box":
+                return Box(shape.required("size").values(3), **at)
+            case "cylinder" | "capsule":
+                kind = Cylinder if shape.tag == "cylinder" else Capsule
+                sizes = (shape.required(k).value() for k in ("radius", "length"))
+                return kind(*sizes, **at)
+            case "sphere":
+                return Ball(shape.required("radius").value(), **at)
+            case "ellipsoid":
+                return Ellipsoid(shape.required("radii").values(3), **at)
+            case "mesh":
+                given = shape.child("scale")
+                scale = np.ones(3) if given is None else given.values(3, "1 1 1")
+                uri = shape.required("uri").content.strip()
+                return replace(_mesh(files, uri, scale), **at)
+    return None
+
+
+def sdf_links(root: Element) -> Iterator[tuple[str, Element]]:
     worlds = root.all("world")
     models = [*root.all("model"), *(m for world in worlds for m in world.all("model"))]
 
@@ -136,7 +141,7 @@ def mjcf_shapes(m, names: Iterable[str], lost: set[str]) -> dict[str, list[Shape
     touched: dict[str, list[Shape]] = {}
     names = list(names)
     for g in range(m.ngeom):
-        shape = None if m.geom(g).name in lost else _mjcf_shape(m, g)
+        shape = None if m.geom(g).name in lost else mjcf_shape(m, g)
         if shape is not None:
             visual = m.geom_contype[g] == 0 and m.geom_conaffinity[g] == 0
             kind = seen if visual else touched
@@ -144,7 +149,8 @@ def mjcf_shapes(m, names: Iterable[str], lost: set[str]) -> dict[str, list[Shape
     return touched | seen
 
 
-def _mjcf_shape(m, g: int) -> Shape | None:
+def mjcf_shape(m, g: int) -> Shape | None:
+    """The shape of a geom, or None for the ground: a plane or a height field."""
     size = np.array(m.geom_size[g])
     at = {
         "position": np.array(m.geom_pos[g]),
@@ -170,4 +176,4 @@ def _mjcf_shape(m, g: int) -> Shape | None:
                 faces=np.array(m.mesh_face[f : f + m.mesh_facenum[k]]),
                 **at,
             )
-    return None  # a plane or a height field: the ground
+    return None

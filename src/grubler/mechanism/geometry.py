@@ -1,7 +1,11 @@
-"""What bodies look like: shapes in the coordinates of a body. They play no part in the dynamics."""
+"""Shapes in the coordinates of a body: what bodies look like, and where they may touch.
+
+No algorithm of the dynamics reads them; a plan of contacts does (`grubler.collision`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -69,3 +73,34 @@ class Mesh(Shape):
     scale: np.ndarray = field(default_factory=lambda: np.ones(3))
     vertices: np.ndarray | None = None
     faces: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Hull(Shape):
+    """The convex hull of `vertices` (n, 3)."""
+
+    vertices: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plane(Shape):
+    """The half space below a plane: through `position`, its normal the third column of
+    `rotation`."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField(Shape):
+    """Ground of varying height along the third column of `rotation`: an array or a function.
+
+    `heights` (nx, ny) in m stand on a grid of edges `size` (2,) in m, centred at `position`; in
+    between the height is bilinear, and beyond the edges that of the nearest edge. `function` gives
+    the height at (x, y) instead. It is written in NumPy as an algorithm is (np.where, no `if` on a
+    value) and is differentiated exactly.
+    """
+
+    heights: np.ndarray | None = None
+    size: np.ndarray | None = None
+    function: Callable | None = None
+
+
+Sphere = Ball  # the name in the public interface

@@ -14,6 +14,8 @@ from ..coordinates.assembly import close_cluster
 from ..coordinates.embedding import Embedding
 from ..coordinates.partition import RigidCluster, embed
 from ..errors import InputError, ModelError, unknown
+from ..mechanism.colliders import Collider, GivenPair, Material, checked_shape
+from ..mechanism.geometry import Shape
 from ..mechanism.joints import KINDS, Joint, unit
 from ..mechanism.loops import (
     LOOP_KINDS,
@@ -37,6 +39,7 @@ from ..mechanism.parts import (
 )
 from . import Model, as_position
 from .clusters import build_clusters
+from .contact_parts import ContactParts
 from .grouping import group_bodies
 from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
@@ -62,6 +65,7 @@ class ModelBuilder:
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
+        self.contact = ContactParts()
 
     @property
     def size(self) -> int:
@@ -251,6 +255,43 @@ class ModelBuilder:
             raise ModelError(f"there is already an actuator named '{name}': names are unique")
         self._actuators[name] = (joint, float(gear), effort_limit)
 
+    @public
+    def add_shape(
+        self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
+        rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
+        torsional: float | None = None, rolling: float | None = None, contype: int = 1,
+        conaffinity: int = 1,
+    ) -> None:  # fmt: skip
+        """A shape on a body (or "world") that may touch others, see `Contacts`.
+
+        Placed at `xyz` with `rpy` or `R` in the body, over the placement that the shape itself has.
+        `friction`, `restitution` (0 to 1), `torsional` and `rolling` friction (m) are those of its
+        surface. Two shapes may touch if a bit of the `contype` of one is in the `conaffinity` of
+        the other.
+        """
+        of = name or self.contact.name_for(body)
+        placement = Transform.from_placement(
+            _rotation(of, rpy, R), _vector(f"xyz of shape '{of}'", xyz)
+        )
+        shape = checked_shape(shape, f"shape '{of}'").carried(placement)
+        material = Material(friction, restitution, torsional, rolling)
+        self.contact.add(Collider(of, body, WORLD, shape, material, contype, conaffinity))
+
+    @public
+    def exclude_contact(self, first: str, second: str) -> None:
+        """Two bodies whose shapes never touch each other."""
+        self.contact.exclude(first, second)
+
+    @public
+    def allow_contact(
+        self, first: str, second: str, *, friction: float | None = None,
+        restitution: float | None = None, torsional: float | None = None,
+        rolling: float | None = None,
+    ) -> None:  # fmt: skip
+        """Two shapes, by name, that may touch whatever their masks and bodies are."""
+        material = Material(friction, restitution, torsional, rolling)
+        self.contact.allow(GivenPair(first, second, material))
+
     def _add_loop(self, name: str, make: Callable[[SpanningTree], Loop]) -> None:
         if name in self._loops:
             raise ModelError(
@@ -323,7 +364,8 @@ class ModelBuilder:
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
             tuple(self._driven(tree, edges, notes)),
-            {i: frozen(x) for i, x in positions.items()}, notes=tuple(notes),
+            {i: frozen(x) for i, x in positions.items()}, collision=self.contact.placed(tree),
+            notes=tuple(notes),
         )  # fmt: skip
 
     def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:

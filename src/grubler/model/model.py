@@ -14,6 +14,7 @@ from ..algebra.spatial import Transform
 from ..arguments import public
 from ..coordinates import assembly
 from ..errors import ClosureError, InputError, ModelError, unknown
+from ..mechanism.colliders import Collision
 from ..mechanism.geometry import Shape
 from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop
@@ -32,8 +33,9 @@ class Model:
     `q` stacks, cluster by cluster, the independent positions of clusters with an explicit map and
     the spanning positions of clusters closed implicitly; `v` the independent velocities. `nq` and
     `nv` are their lengths. `reference` holds an assembled position of every tree joint, `geometry`
-    shapes by body, to be drawn: no computation depends on them. `notes` say in words what building
-    the model decided that its description does not.
+    shapes by body, to be drawn: no computation depends on them. `collision` holds the shapes that
+    may touch, from which plans of contacts are made. `notes` say in words what building the model
+    decided that its description does not.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Model:
     geometry: Mapping[int, tuple[Shape, ...]] = field(
         default_factory=dict, metadata={"fingerprint": False}
     )
+    collision: Collision = field(default_factory=Collision, metadata={"fingerprint": False})
     notes: tuple[str, ...] = field(default=(), metadata={"fingerprint": False})
 
     @cached_property

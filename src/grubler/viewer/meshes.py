@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
+from ..mechanism.meshes import triangles
 from .shapes import Mesh, Shape
 
 
@@ -25,31 +24,16 @@ def loaded(
         kept = []
         for shape in shapes:
             if isinstance(shape, Mesh) and shape.vertices is None:
-                triangles = None if shape.path is None else _read(shape.path)
-                if triangles is None:
+                read = None if shape.path is None else triangles(shape.path)
+                if read is None:
                     missing[shape.name] = None
                     continue
-                vertices, faces = triangles
+                vertices, faces = read
                 shape = replace(shape, vertices=vertices * shape.scale, faces=faces)
             kept.append(shape)
         if kept:
             found[body] = tuple(kept)
     return found, tuple(missing)
-
-
-@lru_cache(maxsize=256)
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and faces of a file, or None where it is damaged or its format is not known."""
-    try:
-        import trimesh
-
-        mesh = trimesh.load(path, force="mesh", process=True)
-        vertices, faces = np.asarray(mesh.vertices, float), np.asarray(mesh.faces)
-    except Exception:  # readers of twenty formats: anything may come, and a look is no necessity
-        return None
-    if not len(faces) or not np.isfinite(vertices).all():
-        return None
-    return vertices, faces
 
 
 def capsule(radius: float, length: float) -> tuple[np.ndarray, np.ndarray]:
