@@ -66,6 +66,9 @@ from .contact.dynamics import (
     contact_dynamics as contact_dynamics,
     impulse_dynamics as impulse_dynamics,
 )
+from .contact.step import (
+    ContactSolver as ContactSolver,
+)
 from .model.exchange import (
     analytic as analytic,
     convert_acceleration as convert_acceleration,

@@ -1,8 +1,8 @@
 """Coulomb's law of one contact point, solved exactly.
 
 A point has the impulse λ = (λ_T, λ_n), two components in the tangent plane and one along the
-normal, and the relative velocity u = A λ + b. With De Saxcé's correction the law is a complementarity
-problem on the second-order cone K_μ = {‖λ_T‖ <= μ λ_n},
+normal, and the relative velocity u = A λ + b. With De Saxcé's correction the law is a
+complementarity problem on the second-order cone K_μ = {‖λ_T‖ <= μ λ_n},
 
     K_μ ∋ λ ⊥ u + (0, 0, μ‖u_T‖) ∈ K_μ*,                                                  (1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import InputError
 from ..model import Model, as_vector
 from .candidates import checked_plan, tangents
 from .gauss_seidel import sweeps, to_tolerance
-from .problem import PointLaw, Problem
+from .problem import JointLaw, PointLaw, Problem
 from .system import System
 
 SWEEPS = 500  # of Gauss-Seidel, at most, where a tolerance decides
@@ -35,26 +36,21 @@ class ContactResult(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The candidate points at a posture: gaps, rows, Y by point and cluster, G and J v."""
+    """The candidate points at a posture: their gaps and their rows."""
 
     gaps: list
     blocks: list
-    carried: list
-    G: list
-    free: list
 
 
 def placed(system: System, plan) -> Placed:
-    """The candidate points with their rows, carried to the base."""
+    """The candidate points with their rows in the axes (t1, t2, n) of each."""
     gaps, blocks = [], []
     for candidate, found in zip(plan.points, plan.located(system.pose), strict=True):
         gaps.append(found.gap)
         blocks.append(
             system.point_rows(candidate.body, candidate.other, found.point, tangents(found.normal))
         )
-    carried = system.carry(blocks)
-    G, free = system.delassus(blocks, carried)
-    return Placed(gaps, blocks, carried, G, free)
+    return Placed(gaps, blocks)
 
 
 def solve(problem: Problem, start, iterations: int | None, tolerance: float):
@@ -83,10 +79,12 @@ def contact_dynamics(
     _check(model, contacts, dt)
     system = System(model, q, v, tau, dt, checked_forces(model, f_ext), contacts.bodies)
     where = placed(system, contacts)
-    g = [with_gap(u, gap, dt) for u, gap in zip(where.free, where.gaps, strict=True)]
-    problem = Problem(where.G, g, _laws(contacts))
+    carried = system.carry(where.blocks)
+    G, free = system.delassus(where.blocks, carried)
+    g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
+    problem = Problem(G, g, _laws(contacts))
     x, modes, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
-    after = v + system.change(where.carried, x)
+    after = v + system.change(carried, x)
     return ContactResult(after, joined(x), largest(problem.residual(x)), taken, modes)
 
 
@@ -119,16 +117,18 @@ def impulse_dynamics(
     at_rest = np.zeros(model.nv)
     system = System(model, q, v, at_rest, 1.0, None, contacts.bodies)
     where = placed(system, contacts)
+    carried = system.carry(where.blocks)
+    G, _ = system.delassus(where.blocks, carried)
     before = [block.velocity for block in where.blocks]
     laws = _laws(contacts)
     apart = [np.where(gap > 0.0, FAR, 0.0) for gap in where.gaps]
-    compression = Problem(where.G, [lifted(u, a) for u, a in zip(before, apart)], laws)
+    compression = Problem(G, [lifted(u, a) for u, a in zip(before, apart, strict=True)], laws)
     zero = [np.zeros(3) for _ in laws]
     x, modes, taken = solve(compression, zero, iterations, tolerance)
     residual = largest(compression.residual(x))
     if any(point.restitution for point in contacts.points):
-        x = rebound(where.G, before, apart, x, contacts, laws, iterations, tolerance)
-    after = v + system.change(where.carried, x, free=False)
+        x = rebound(G, before, apart, x, contacts, laws, iterations, tolerance)
+    after = v + system.change(carried, x, free=False)
     return ContactResult(after, joined(x), residual, taken, modes)
 
 
@@ -138,11 +138,14 @@ FAR = 1e6  # m/s added to the normal velocity of a point that does not take part
 def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None):
     """The impulses after expansion: those of a compression x from velocities `before`.
 
-    `hit` says which points were hit; None: all that took part.
+    `hit` says which points were hit; None: all that took part. Blocks after the points are joints:
+    they give nothing back.
     """
     e = [point.restitution for point in contacts.points]
     if hit is not None:
         e = [np.where(h, share, 0.0) for h, share in zip(hit, e, strict=True)]
+    e += [0.0] * (len(laws) - len(e))
+    apart = [*apart, *[None] * (len(laws) - len(apart))]
     back = [share * impulse for share, impulse in zip(e, x, strict=True)]
     problem = Problem(G, before, laws)
     compressed = problem.velocities(x)
@@ -156,8 +159,10 @@ def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None
     share = np.where(free, 1.0, np.minimum(np.maximum(most, 0.0), 1.0))
     x = [impulse + share * more for impulse, more in zip(x, back, strict=True)]
     expanded = problem.velocities(x)
-    again = Problem(G, [lifted(u, a) for u, a in zip(expanded, apart)], laws)
-    more, _, _ = solve(again, [np.zeros(3) for _ in laws], iterations, tolerance)
+    g = [u if a is None else lifted(u, a) for u, a in zip(expanded, apart, strict=True)]
+    once = [replace(law, hold=0.0) if isinstance(law, JointLaw) else law for law in laws]
+    zero = [np.zeros(law.rows) for law in laws]
+    more, _, _ = solve(Problem(G, g, once), zero, iterations, tolerance)
     return [a + b for a, b in zip(x, more, strict=True)]
 
 

@@ -136,6 +136,12 @@ class Partitioned:
             tau = tau + self.passive.force(self.model, q, v)
         return c_aba(self.model, q, v, tau)
 
+    def after_contact(self, q, v, tau, contacting, record):
+        """(v⁺ - v, the velocity that corrects positions, record) of a step with contacts."""
+        if self.passive is not None:
+            tau = tau + self.passive.force(self.model, q, v)
+        return contacting.velocities(self.model, q, v, tau, record)
+
     def land(self, q, v):
         return v
 
@@ -236,6 +242,22 @@ class Spanning:
             yield cluster, N, joined([drift[b.index] for b in joint.bodies]), y
 
     def acceleration(self, q, w, tau):
+        maps, y, force = self._in_basis(q, w, tau)
+        z = c_aba(self.model, q, y, force)
+        return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
+
+    def after_contact(self, q, w, tau, contacting, record):
+        """The same as in the model's coordinates; the basis N turns within the step by dt ν."""
+        maps, y, force = self._in_basis(q, w, tau)
+        change, correction, record = contacting.velocities(self.model, q, y, force, record)
+        moved, corrected = [], []
+        for c, N, drift, _ in maps:
+            moved.append(change[c.v] if N is None else N @ change[c.v] + self.dt * drift)
+            corrected.append(correction[c.v] if N is None else N @ correction[c.v])
+        return joined(moved), joined(corrected), record
+
+    def _in_basis(self, q, w, tau):
+        """(maps, velocities, forces) of the model in the bases N."""
         maps = list(self._maps(q, w))
         y = joined([y for *_, y in maps])
         force = []
@@ -247,8 +269,7 @@ class Spanning:
         force = joined(force)
         if self.passive is not None:
             force = force + self.passive.force(self.model, q, y)
-        z = c_aba(self.model, q, y, force)
-        return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
+        return maps, y, force
 
     def _independent(self, cluster):
         return self.usual.model.clusters[cluster.index].embedding.independent
