@@ -23,7 +23,8 @@ TOLERANCE = 1e-10  # m/s of the natural map at which the sweeps end
 
 
 class ContactResult(NamedTuple):
-    """`v` (nv,) after the step; `impulse` (3 c,) of each candidate point, in N s, along two
+    """`v` (nv,) after the step, in the axes that the bodies have before it (a floating base has
+    turned since); `impulse` (3 c,) of each candidate point, in N s, along two
     tangents and the normal; `residual` the largest entry of the natural map, in m/s, zero where
     Coulomb's law holds exactly; `iterations` of the solver; `modes` (c,): 0 open, 1 sticking,
     2 slipping."""

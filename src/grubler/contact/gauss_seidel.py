@@ -32,9 +32,11 @@ def sweeps(problem: Problem, start, count: int):
 
 
 def to_tolerance(problem: Problem, start, count: int, tolerance: float):
-    """(impulses by block, modes, sweeps taken): sweeps until the natural map is within the
-    tolerance, in m/s, at most `count`. A loop in the generated code."""
+    """(impulses by block, modes, sweeps taken): one sweep, and more until the natural map is within
+    the tolerance, in m/s, at most `count`. A loop in the generated code."""
     n, m = len(problem.laws), problem.rows
+    solvers = [problem.local(i) for i in range(n)]
+    x, guess, modes = _sweep(problem, solvers, start, [None] * n, STEPS)
     G, g = problem.dense()
     bounds = [np.stack([law.low, law.high]) for law in problem.laws if law.rows == 1]
     parameters = joined([*(G[i] for i in range(m)), g, *bounds])
@@ -45,14 +47,18 @@ def to_tolerance(problem: Problem, start, count: int, tolerance: float):
         x = from_vector.split(state[:m])
         guess = [state[m + i] for i in range(n)]
         residual = from_vector.residual(x)
-        x, guess, modes = _sweep(from_vector, solvers, x, guess, STEPS)
-        zero = [np.zeros(1)[0] if a is None else a for a in guess]
-        following = joined([*x, np.stack([a + 0.0 * x[0][0] for a in zero]), np.stack(modes)])
-        return following, residual
+        return _state(*_sweep(from_vector, solvers, x, guess, STEPS)), residual
 
-    first = joined([*start, np.zeros(2 * n)])
-    found, _, taken = iterate(step, first, parameters, count=count, tolerance=tolerance)
-    return problem.split(found[:m]), found[m + n :], taken
+    first = _state(x, guess, modes)
+    found, _, taken = iterate(step, first, parameters, count=count - 1, tolerance=tolerance)
+    return problem.split(found[:m]), found[m + n :], taken + 1.0
+
+
+def _state(x, guess, modes):
+    """What the loop hands on: impulses, roots, modes."""
+    zero = 0.0 * x[0][0]
+    roots = [zero if alpha is None else alpha + zero for alpha in guess]
+    return joined([*x, np.stack(roots), np.stack([mode + zero for mode in modes])])
 
 
 def _restored(problem: Problem, parameters) -> Problem:

@@ -117,7 +117,7 @@ class Contacting:
         x, modes, taken = solve(problem, start, solver.iterations, solver.tolerance)
         residual = largest(problem.residual(x))
         final = x
-        if any(hit):
+        if any(point.restitution for point in self.plan.points):
             final = self._rebounding(G, free, g, x, laws, hit)
         change = system.change(carried, final)
         w = self._correction(system, where, carried, G, free, final, laws)

@@ -9,6 +9,10 @@ are carried to the base once,
 
 so that the free motion is never computed by itself, and M is never formed.
 
+Velocities after the step are in the axes that the bodies have before it. The linear velocity of a
+floating base is a vector in turning axes, so that its rate is a plus ω × v: `turning` holds
+dt ω × v, which all points of the robot share.
+
 | code | meaning                                                              | shape      |
 |------|----------------------------------------------------------------------|------------|
 | P    | force on a cluster per impulse of a row, by cluster                  | (6l, m)    |
@@ -45,11 +49,12 @@ from ..mechanism.parts import WORLD
 @dataclass(frozen=True, eq=False)
 class Block:
     """Rows of one point (three) or joint (one): forces on clusters `ends`, and on joints `joints`,
-    per unit impulse; `velocity` is J v at the start of the step."""
+    per unit impulse; `velocity` is J v at the start of the step, `drift` what turning axes add."""
 
     ends: dict[int, np.ndarray]
     joints: dict[int, np.ndarray]
     velocity: np.ndarray
+    drift: np.ndarray
 
 
 class System:
@@ -63,6 +68,10 @@ class System:
             states = [_with_damping(s, drag.get(s.cluster.index), dt) for s in states]
             tau = tau - joined([_times(drag.get(c.index), v[c.v]) for c in model.clusters])
         self.states, self.poses = states, Poses(model, states)
+        self.turning = {
+            c.index: dt * cross(v[c.v][:3], v[c.v][3:])
+            for c in model.clusters if turns(model, c)
+        }  # fmt: skip
         self._eliminate(model, q, v, tau, f_ext, posed)
 
     def _eliminate(self, model, q, v, tau, f_ext, posed):
@@ -100,7 +109,7 @@ class System:
         """The rows of the velocity of `body` against `other` at a point of the world, (3,), along
         the columns of `axes`."""
         ends: dict = {}
-        velocity = 0.0
+        velocity, drift = 0.0, np.zeros(3)
         for index, sign in ((body, 1.0), (other, -1.0)):
             if index == WORLD:
                 continue
@@ -111,9 +120,15 @@ class System:
             k, place = locate(self.model, index)
             own = self.states[k].split(self.states[k].v)[place]
             velocity = velocity + F.T @ own
+            root = k
+            while self.model.clusters[root].parent is not None:
+                root = self.model.clusters[root].parent
+            if root in self.turning:
+                base = self.model.clusters[root].bodies[0]
+                drift = drift + sign * (axes.T @ (self.pose(base)[0] @ self.turning[root]))
             _, F = on_cluster(self.model, self.states, index, F)
             ends[k] = ends[k] + F if k in ends else F
-        return Block(ends, {}, velocity)
+        return Block(ends, {}, velocity, drift)
 
     def joint_row(self, body: int) -> Block:
         """The row of the velocity of a body's tree joint of one freedom."""
@@ -121,7 +136,7 @@ class System:
         cluster, joint = self.model.clusters[k], self.states[k].robot.embeddings[k]
         G, _, _ = joint.velocity_map(joint.positions(self.q[cluster.q]), None)
         row = G[joint.columns[body]]  # (1, nv)
-        return Block({}, {k: row.T}, row @ self.v[cluster.v])
+        return Block({}, {k: row.T}, row @ self.v[cluster.v], np.zeros(1))
 
     def carry(self, blocks):
         """(Y by block and cluster, J v by block): all rows carried to the base (62)."""
@@ -174,7 +189,7 @@ class System:
         g = []
         for block, S in zip(blocks, scaled, strict=True):
             gain = sum((S[k].T @ pushed[k] for k in S), 0.0)
-            g.append(block.velocity + self.dt * gain)
+            g.append(block.velocity + block.drift + self.dt * gain)
         return G, g
 
     def change(self, carried, impulses, free: bool = True):
@@ -189,9 +204,17 @@ class System:
             own, a = move_on(
                 state, self.D[k], push, self.U[k], self.W.get(k), None if p is None else acc[p]
             )
+            if free and k in self.turning:
+                own = own + joined([np.zeros(3), self.turning[k]])
             out.append(own)
             acc.append(a)
         return joined(out)
+
+
+def turns(model, cluster) -> bool:
+    """Whether a cluster is a body that floats in the world."""
+    body = model.bodies[cluster.bodies[0]]
+    return body.joint.kind == "free" and body.parent == WORLD and len(cluster.bodies) == 1
 
 
 def _damping(robot, model, q, damping: Mapping[int, float]) -> dict:
@@ -216,4 +239,4 @@ def _times(B, v):
     return np.zeros(v.shape[0]) if B is None else B @ v
 
 
-__all__ = ["Block", "System"]
+__all__ = ["Block", "System", "turns"]

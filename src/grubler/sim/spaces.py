@@ -16,10 +16,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..algebra.linalg import RowSpace, joined
-from ..algebra.spatial import cross, cross_motion
+from ..algebra.spatial import cross, cross_motion, quaternion_exp, quaternion_matrix
 from ..algorithms.c_aba import c_aba
 from ..algorithms.spanning import spanning_map
 from ..compiler import iterate
+from ..contact.system import turns
 from ..coordinates.embedding import ImplicitJoint
 from ..coordinates.newton import newton_step
 from ..model import Model
@@ -110,9 +111,14 @@ class Partitioned:
             steps = (WITHIN * self.dt) ** 2 * (rates @ rates) + STEEPEST**-2
             yield cluster, size * steps, self._slopes[cluster.index] ** 2
 
-    def move(self, q, xi):
-        """(q ⊕ ξ, whether all loops closed) for an increment of the independent coordinates."""
-        return _moved(self.model, q, xi, self.dtype, self._predicted, hold=True)
+    def move(self, q, xi, straight: bool = False):
+        """(q ⊕ ξ, whether all loops closed) for an increment of the independent coordinates;
+        `straight`: floating bases move along a line while they turn, not along a screw."""
+        return _moved(self.model, q, xi, self.dtype, self._predicted, True, straight)
+
+    def turned(self, v, xi):
+        """A velocity after ξ, of one in the axes before it."""
+        return _turned(self.model, v, xi, [c.v for c in self.model.clusters])
 
     def _predicted(self, cluster, positions, xi):
         joint, step = cluster.embedding, xi[cluster.v]
@@ -274,8 +280,11 @@ class Spanning:
     def _independent(self, cluster):
         return self.usual.model.clusters[cluster.index].embedding.independent
 
-    def move(self, q, xi):
-        return _moved(self.model, q, xi, self.dtype, self._predicted, hold=False)
+    def move(self, q, xi, straight: bool = False):
+        return _moved(self.model, q, xi, self.dtype, self._predicted, False, straight)
+
+    def turned(self, w, xi):
+        return _turned(self.model, w, xi, self._places)
 
     def _predicted(self, cluster, positions, xi):
         return xi[self._places[cluster.index]]
@@ -340,7 +349,19 @@ def _column_weights(joint, reference) -> np.ndarray:
     return sizes / max(sizes.max(initial=0.0), 1e-300)
 
 
-def _moved(model, q, xi, dtype, predicted, hold: bool):
+def _turned(model, v, xi, places):
+    """The velocities of floating bases in the axes that they have after ξ."""
+    parts = []
+    for cluster, place in zip(model.clusters, places):
+        own = v[place]
+        if turns(model, cluster):
+            E = quaternion_matrix(quaternion_exp(xi[place][:3])).T
+            own = joined([E @ own[:3], E @ own[3:]])
+        parts.append(own)
+    return joined(parts)
+
+
+def _moved(model, q, xi, dtype, predicted, hold: bool, straight: bool):
     parts, closed = [], []
     for cluster in model.clusters:
         joint = cluster.embedding
@@ -349,7 +370,13 @@ def _moved(model, q, xi, dtype, predicted, hold: bool):
         for body in joint.coordinates:
             n = body.joint.nv
             here = positions[body.index]
-            moved.append(body.joint.motion.integrate(here, step[start : start + n]))
+            own = step[start : start + n]
+            if straight and turns(model, cluster):
+                place = here[:3] + quaternion_matrix(here[3:]) @ own[3:]
+                turned = body.joint.motion.integrate(here, joined([own[:3], np.zeros(3)]))
+                moved.append(joined([place, turned[3:]]))
+            else:
+                moved.append(body.joint.motion.integrate(here, own))
             start += n
         x = joined(moved)
         if joint.implicit:

@@ -73,8 +73,9 @@ def contact_step(space, q, v, tau, dt, contacting, record):
     good = space.regular(q, v)
     change, correction, record = space.after_contact(q, v, tau, contacting, record)
     v = v + change
-    following, closed = space.move(q, dt * (v + correction))
-    return following, space.land(following, v), record, both(good, closed)
+    step = dt * (v + correction)
+    following, closed = space.move(q, step, straight=True)
+    return following, space.land(following, space.turned(v, step)), record, both(good, closed)
 
 
 def both(*conditions):
