@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import grubler as gb
-from grubler.contact.candidates import PointsOnPlane
+from grubler.contact.candidates import Candidate, Located, PointsOnPlane
+from grubler.mechanism.parts import WORLD
 
 G = 9.81
 
@@ -55,3 +58,80 @@ def free_state(model, position, quaternion=(1.0, 0.0, 0.0, 0.0)):
     q = model.neutral()
     q[:3], q[3:7] = position, quaternion
     return q
+
+
+@dataclass(frozen=True)
+class Balls:
+    """A plan of spheres about the origins of bodies: pairs of them, and each against a plane."""
+
+    points: tuple
+    radii: tuple  # by body index
+    normal: tuple | None = None
+
+    @classmethod
+    def of(cls, model, radii, pairs, friction=0.5, restitution=0.0):
+        index = {name: model.body(name).index for name in radii}
+        points = [
+            Candidate(index[a], friction, restitution, WORLD if b is None else index[b], f"{a} {b}")
+            for a, b in pairs
+        ]
+        return cls(tuple(points), tuple((index[n], r) for n, r in radii.items()))
+
+    @property
+    def bodies(self):
+        return tuple(i for p in self.points for i in (p.body, p.other) if i != WORLD)
+
+    def located(self, pose):
+        radii, found = dict(self.radii), []
+        for p in self.points:
+            a = pose(p.body)[1]
+            if p.other == WORLD:
+                n, r = np.array([0.0, 0.0, 1.0]), radii[p.body]
+                found.append(Located(a[2] - r, a - r * n, n))
+                continue
+            d = a - pose(p.other)[1]
+            distance = np.sqrt(d @ d)
+            n = d / distance
+            ra, rb = radii[p.body], radii[p.other]
+            found.append(Located(distance - ra - rb, a - ra * n, n))
+        return found
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several plans as one."""
+
+    plans: tuple
+
+    @property
+    def points(self):
+        return tuple(p for plan in self.plans for p in plan.points)
+
+    @property
+    def bodies(self):
+        return tuple(i for plan in self.plans for i in plan.bodies)
+
+    def located(self, pose):
+        return [found for plan in self.plans for found in plan.located(pose)]
+
+
+def balls(masses, radius=0.1, gravity=(0.0, 0.0, -G)):
+    """Free solid balls b0, b1, ... in one world."""
+    b = gb.ModelBuilder("balls", gravity)
+    for i, m in enumerate(masses):
+        I = 0.4 * m * radius**2
+        b.add_body(f"b{i}", m, (0.0, 0.0, 0.0), (I, 0, 0, I, 0, I))
+        b.add_joint(f"free{i}", "free", "world", f"b{i}")
+    return b.build()
+
+
+def stacked_q(model, positions):
+    """q of free bodies at positions, not turned."""
+    return np.concatenate([[*p, 1.0, 0.0, 0.0, 0.0] for p in positions])
+
+
+def world_velocity(model, q, v, body):
+    """(ω, velocity of the origin) of a free body in world axes."""
+    R, _ = gb.frame_pose(model, q, body)
+    J = gb.frame_jacobian(model, q, body)
+    return R @ (J[:3] @ v), R @ (J[3:] @ v)

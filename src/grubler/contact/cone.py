@@ -39,6 +39,7 @@ from ..compiler import precision
 OPEN, STICK, SLIP = 0.0, 1.0, 2.0  # modes of a point
 STEPS = 8  # Newton steps of the exact solve; bisection takes over where one leaves the bracket
 TINY = {8: 1e-200, 4: 1e-30}  # added to squares that are divided by, in (m/s)²
+LARGEST = {8: 1e30, 4: 1e8}  # α beyond which λ_T has the direction of c to rounding
 
 
 class Point(NamedTuple):
@@ -57,7 +58,11 @@ class Point(NamedTuple):
 
 def tiny() -> float:
     """The smallest number that may be added to a square, in the precision of the code."""
-    return TINY[8 if precision() < 1e-10 else 4]
+    return TINY[_bytes()]
+
+
+def _bytes() -> int:
+    return 8 if precision() < 1e-10 else 4
 
 
 def point(A, friction) -> Point:
@@ -81,11 +86,12 @@ def solve_point(p: Point, b, alpha=None, steps: int = STEPS):
         normal = np.where(closing, -b[2] * p.inverse, 0.0)
         return np.stack([0.0 * normal, 0.0 * normal, normal]), np.where(closing, SLIP, OPEN), 0.0
     (a0, a1), mu, small = p.a, p.friction, tiny()
-    c0, c1 = a0 * b[2] - b[0], a1 * b[2] - b[1]
+    approach = -np.abs(b[2])  # of an opening point any number will do
+    c0, c1 = a0 * approach - b[0], a1 * approach - b[1]
     n0 = p.adjugate[0] * c0 + p.adjugate[2] * c1  # N = adj(S) c + α c
     n1 = p.adjugate[2] * c0 + p.adjugate[1] * c1
     # P = p0 + p1 α + p2 α², Q = q0 + 2 q1 α + q2 α²
-    p2 = -mu * b[2]
+    p2 = -mu * approach
     p1 = p2 * p.trace - mu * (a0 * c0 + a1 * c1)
     p0 = p2 * p.det - mu * (a0 * n0 + a1 * n1)
     q0, q1, q2 = n0 * n0 + n1 * n1, n0 * c0 + n1 * c1, c0 * c0 + c1 * c1
@@ -107,7 +113,7 @@ def solve_point(p: Point, b, alpha=None, steps: int = STEPS):
     root = np.where(sticks, 0.0, alpha)
     inverse = 1.0 / ((root + p.trace) * root + p.det)
     t0, t1 = (n0 + root * c0) * inverse, (n1 + root * c1) * inverse
-    normal = np.maximum(-b[2] - (a0 * t0 + a1 * t1), 0.0)
+    normal = np.maximum(-approach - (a0 * t0 + a1 * t1), 0.0)
     length = np.sqrt(t0 * t0 + t1 * t1 + small)
     onto = np.where(sticks, 1.0, mu * normal / length)  # the remaining error of α is not in (2)
     scale = np.where(closing, p.inverse, 0.0)
@@ -119,7 +125,9 @@ def _bound(p: Point, q2, p2, a0, a1):
     """An α at which P >= √Q: ‖λ_T‖ <= ‖c‖/α there, and λ_n >= -b_n - ‖a‖‖λ_T‖."""
     small = tiny()
     leverage = 1.0 + p.friction * np.sqrt(a0 * a0 + a1 * a1 + small)
-    return np.sqrt(q2 + small) * leverage / np.maximum(p2, small**0.5)
+    most = LARGEST[_bytes()]
+    size = np.sqrt(q2 + small) * leverage
+    return np.where(size < most * p2, size / np.where(p2 > 0.0, p2, 1.0), most)
 
 
 def projected(x, friction):

@@ -18,7 +18,9 @@ from .gauss_seidel import sweeps, to_tolerance
 from .problem import JointLaw, PointLaw, Problem
 from .system import System
 
-SWEEPS = 500  # of Gauss-Seidel, at most, where a tolerance decides
+# Where a tolerance decides: sweeps of Gauss-Seidel alone, then those with a step of Newton's
+# method, then steps of ADMM.
+COUNTS = 20, 30, 1000
 TOLERANCE = 1e-10  # m/s of the natural map at which the sweeps end
 
 
@@ -57,7 +59,7 @@ def placed(system: System, plan) -> Placed:
 def solve(problem: Problem, start, iterations: int | None, tolerance: float):
     """(impulses by block, modes, iterations): as many sweeps as given, or to a tolerance."""
     if iterations is None:
-        return to_tolerance(problem, start, SWEEPS, tolerance)
+        return to_tolerance(problem, start, COUNTS, tolerance)
     x, modes = sweeps(problem, start, iterations)
     return x, modes, np.float64(iterations)
 

@@ -2,7 +2,8 @@
 
 A sweep solves block after block with the newest impulses of the others. With few points, at most
 about one a body, it converges in a few sweeps from the impulses of the step before. On rigid
-patches, where the rows of G depend on each other, it takes a hundred: use Newton's method there.
+patches, where the rows of G depend on each other, and on stacks of unequal masses it takes
+hundreds: there steps of Newton's method take over (`newton.py`).
 
 The sweeps keep the root α of every slipping point (`cone.py`), so that two Newton steps a sweep
 follow it; where the sweeps converge, so does α.
@@ -16,7 +17,9 @@ import numpy as np
 
 from ..algebra.linalg import joined
 from ..compiler import iterate
+from . import splitting
 from .cone import STEPS
+from .newton import better, nearer
 from .problem import Problem
 
 FOLLOW = 2  # Newton steps for the root of a slipping point, in all sweeps but the first
@@ -31,9 +34,11 @@ def sweeps(problem: Problem, start, count: int):
     return x, joined([np.stack([m]) for m in modes])
 
 
-def to_tolerance(problem: Problem, start, count: int, tolerance: float):
-    """(impulses by block, modes, sweeps taken): one sweep, and more until the natural map is within
-    the tolerance, in m/s, at most `count`. A loop in the generated code."""
+def to_tolerance(problem: Problem, start, counts: tuple[int, int, int], tolerance: float):
+    """(impulses by block, modes, iterations): one sweep, and more until the natural map is within
+    the tolerance, in m/s: at most counts[0] sweeps alone, then counts[1] with a step of Newton's
+    method after each (`newton.py`), then counts[2] steps of ADMM (`splitting.py`). Loops in the
+    generated code, which take no step where the one before has converged."""
     n, m = len(problem.laws), problem.rows
     solvers = [problem.local(i) for i in range(n)]
     x, guess, modes = _sweep(problem, solvers, start, [None] * n, STEPS)
@@ -41,17 +46,31 @@ def to_tolerance(problem: Problem, start, count: int, tolerance: float):
     bounds = [np.stack([law.low, law.high]) for law in problem.laws if law.rows == 1]
     parameters = joined([*(G[i] for i in range(m)), g, *bounds])
 
-    def step(state, parameters):
-        from_vector = _restored(problem, parameters)
-        solvers = [from_vector.local(i) for i in range(n)]
-        x = from_vector.split(state[:m])
-        guess = [state[m + i] for i in range(n)]
-        residual = from_vector.residual(x)
-        return _state(*_sweep(from_vector, solvers, x, guess, STEPS)), residual
+    def step(state, parameters, newton: bool = False):
+        inside = _restored(problem, parameters)
+        solvers = [inside.local(i) for i in range(n)]
+        x = inside.split(state[:m])
+        residual = inside.residual(x)
+        x, roots, modes = _sweep(inside, solvers, x, [state[m + i] for i in range(n)], STEPS)
+        if newton:
+            x = better(inside, x, roots, modes)
+        return _state(x, roots, modes), residual
 
-    first = _state(x, guess, modes)
-    found, _, taken = iterate(step, first, parameters, count=count - 1, tolerance=tolerance)
-    return problem.split(found[:m]), found[m + n :], taken + 1.0
+    def with_newton(state, parameters):
+        return step(state, parameters, newton=True)
+
+    found, taken = _state(x, guess, modes), 1.0
+    for one, count in zip((step, with_newton), counts[:2], strict=True):
+        found, _, more = iterate(one, found, parameters, count=count, tolerance=tolerance)
+        taken = taken + more
+    x, modes = problem.split(found[:m]), found[m + n :]
+    split, _, more = iterate(
+        lambda state, parameters: splitting.step(_restored(problem, parameters), state),
+        splitting.first_state(problem, x, modes), parameters, count=counts[2], tolerance=tolerance,
+    )  # fmt: skip
+    best = nearer(problem, problem.split(split[:m]), x)
+    chosen = [np.where(best, new, old) for new, old in zip(problem.split(split[:m]), x)]
+    return chosen, np.where(best, split[3 * m + 1 :], modes), taken + more
 
 
 def _state(x, guess, modes):

@@ -27,7 +27,10 @@ class PointLaw:
 
 @dataclass(frozen=True, eq=False)
 class JointLaw:
-    """low <= u <= high with impulses only at the bounds, and dry friction, |impulse| <= hold."""
+    """low <= u <= high with impulses only at the bounds, and dry friction, |impulse| <= hold.
+
+    Modes: open, impulse 0; sticking, u is held at 0 by friction or at a bound; slipping, friction
+    does all that it can."""
 
     low: np.ndarray
     high: np.ndarray
@@ -106,8 +109,8 @@ class Problem:
             inverse = 1.0 / A[0, 0]
 
             def joint(b, before, guess, steps):
-                impulse, mode = _solve_joint(law, A[0, 0], inverse, (b - soft * before)[0])
-                return np.stack([impulse]), mode, guess
+                found = solve_joint(law, A[0, 0], inverse, (b - soft * before)[0])
+                return np.stack([found[0]]), *found[1:]
 
             return joint
         constants = point(A, law.friction)
@@ -118,24 +121,27 @@ class Problem:
         return of_point
 
 
-def _solve_joint(law: JointLaw, A, inverse, b):
-    held = 0.0 * b
-    if isinstance(law.hold, (int, float)) and law.hold == 0.0:
-        u = b
-    else:
-        held = np.minimum(np.maximum(-b * inverse, -law.hold), law.hold)
+def solve_joint(law: JointLaw, A, inverse, b):
+    """(impulse, mode, u of a joint whose mode is STICK)."""
+    held, u, sticks = 0.0 * b, b, None
+    if not (isinstance(law.hold, (int, float)) and law.hold == 0.0):
+        wanted = -b * inverse
+        held = np.minimum(np.maximum(wanted, -law.hold), law.hold)
         u = b + A * held
+        sticks = np.abs(wanted) < law.hold
     within = np.minimum(np.maximum(u, law.low), law.high)
     stop = (within - u) * inverse
-    mode = np.where(stop * stop > 0.0, STICK, np.where(held * held > 0.0, SLIP, OPEN))
-    return held + stop, mode
+    stopped = np.abs(stop) > 0.0
+    fixed = stopped if sticks is None else np.logical_or(sticks, stopped)
+    mode = np.where(fixed, STICK, np.where(np.abs(held) > 0.0, SLIP, OPEN))
+    return held + stop, mode, within
 
 
 def _joint_map(law: JointLaw, impulse, u, scale):
     """Zero where the joint's law holds: the impulse is what one solve would give, in velocity."""
     A = 1.0 / scale
-    expected, _ = _solve_joint(law, A, scale, (u - A * impulse)[0])
+    expected, _, _ = solve_joint(law, A, scale, (u - A * impulse)[0])
     return A * (impulse - expected)
 
 
-__all__ = ["JointLaw", "PointLaw", "Problem"]
+__all__ = ["JointLaw", "PointLaw", "Problem", "solve_joint"]
