@@ -78,6 +78,13 @@ from .constrained import (
     operators as operators,
     solve_osim as solve_osim,
 )
+from .contact.dynamics import (
+    contact_dynamics as contact_dynamics,
+    impulse_dynamics as impulse_dynamics,
+)
+from .contact.step import (
+    ContactSolver as ContactSolver,
+)
 from .model.exchange import (
     analytic as analytic,
     convert_acceleration as convert_acceleration,

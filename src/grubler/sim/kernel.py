@@ -8,35 +8,38 @@ import numpy as np
 
 from ..compiled import problem as compiled
 from ..compiler import iterate, otherwise
+from ..contact.step import Contacting
 from ..errors import InputError
 from ..model import Model
 from ..model.fingerprint import fingerprint
 from .spaces import Partitioned, Spanning
-from .step import INTEGRATORS
+from .step import INTEGRATORS, contact_step
 
 
 class Kernel:
     """One recorded step of a simulation as a traced function, and what it reads and writes.
 
     Its arguments are q, v, tau; the time t (1,) where a control law is compiled in; `carried` (n,)
-    where loops are closed implicitly: the velocities of their joints, see `Spanning.lift`. A step
-    that fails gives velocities that are NaN.
+    where loops are closed implicitly, the velocities of their joints, see `Spanning.lift`, and then
+    the record of the contacts, see `Contacting`. A step that fails gives velocities that are NaN.
     """
 
     def __init__(
         self, model: Model, dt: float, integrator: str, passive, control: Callable | None,
-        substeps: int, dtype: str,
+        substeps: int, dtype: str, contacting: Contacting | None = None,
     ):  # fmt: skip
         self.model, self.dt, self.integrator, self.substeps = model, dt, integrator, substeps
-        self.control, self.dtype = control, dtype
+        self.control, self.dtype, self.contacting = control, dtype, contacting
         self.usual = Partitioned(model, dt, passive, dtype)
         self.spanning = None
         if any(cluster.embedding.implicit for cluster in model.clusters):
             self.spanning = Spanning(self.usual)
-        self.carried = 0 if self.spanning is None else self.spanning.carried
+        self.lifted = 0 if self.spanning is None else self.spanning.carried
+        self.record = 0 if contacting is None else contacting.record
+        self.carried = self.lifted + self.record
         self.inputs = ["q", "v", "tau"]
         self.inputs += ["t"] * (control is not None) + ["carried"] * (self.carried > 0)
-        about = model, integrator, dt, substeps, dtype, passive, control
+        about = model, integrator, dt, substeps, dtype, passive, control, contacting
         self.key = fingerprint("simulator", *about) or None
 
     def compile(self, target: str, arch: str | None):
@@ -64,7 +67,7 @@ class Kernel:
         nq, nx, n = self.model.nq, self.model.nq + self.model.nv, self.substeps
         if self.spanning is None:
             x = self._usual_only(x, tau) if n == 1 else iterate(self._usual_only, x, tau, count=n)
-            return x[:nq], x[nq:nx]
+            return (x[:nq], x[nq:nx], *([x[nx : nx + self.carried]] if self.carried else []))
         if n == 1:
             x = self._either(x, tau)
         else:
@@ -74,7 +77,7 @@ class Kernel:
     def motion(self, x, tau):
         q, v, carried, _ = self._parts(x)
         space = self.usual if self.spanning is None else self.spanning
-        w = v if self.spanning is None else space.lift(q, v, carried)
+        w = v if self.spanning is None else space.lift(q, v, carried[: self.lifted])
         return space.spanning_motion(q, w, space.acceleration(q, w, self._torque(x, tau)))
 
     def _all_usual_or_each(self, x, tau):
@@ -100,18 +103,26 @@ class Kernel:
         return following if good is None else self._failed_unless(good, following)
 
     def _usual(self, x, tau):
-        q, v, _, clock = self._parts(x)
-        step = INTEGRATORS[self.integrator]
-        q_next, v_next, good = step(self.usual, q, v, self._torque(x, tau), self.dt)
-        return self._joined(q_next, v_next, np.zeros(self.carried), clock), good
+        q, v, carried, clock = self._parts(x)
+        q_next, v_next, record, good = self._advanced(self.usual, q, v, x, tau)
+        carried = np.concatenate([np.zeros(self.lifted), record])
+        return self._joined(q_next, v_next, carried, clock), good
+
+    def _advanced(self, space, q, w, x, tau):
+        """(q, velocities, contact record, good) after a step in a space."""
+        torque, record = self._torque(x, tau), self._parts(x)[2][self.lifted :]
+        if self.contacting is None:
+            following = INTEGRATORS[self.integrator](space, q, w, torque, self.dt)
+            return following[0], following[1], record, following[2]
+        return contact_step(space, q, w, torque, self.dt, self.contacting, record)
 
     def _in_all_velocities(self, x, tau):
         q, v, carried, clock = self._parts(x)
-        space, step = self.spanning, INTEGRATORS[self.integrator]
-        w = space.lift(q, v, carried)
-        q_next, w_next, good = step(space, q, w, self._torque(x, tau), self.dt)
+        space = self.spanning
+        w = space.lift(q, v, carried[: self.lifted])
+        q_next, w_next, record, good = self._advanced(space, q, w, x, tau)
         v_next, carried = space.lower(w_next)
-        following = self._joined(q_next, v_next, carried, clock)
+        following = self._joined(q_next, v_next, np.concatenate([carried, record]), clock)
         return self._failed_unless(good, following)
 
     def _failed_unless(self, good, x):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..contact.record import ContactRecord
 from ..gpu import SimulationError
 from ..gpu.simulation import blown_up
 from .controllers import BadTorque, Law, Table
@@ -29,7 +30,7 @@ class Run:
         self.q[0], self.v[0] = q, v
         self.batched = q.ndim == 2
         self.balance = None
-        if sim.passive is None and sim.control is None and steps:
+        if sim.passive is None and sim.control is None and sim.contacts is None and steps:
             span = sim.dt * sim.substeps
             self.balance = EnergyBalance(sim.model, sim.integrator, span, self.q[0], self.v[0])
 
@@ -120,12 +121,29 @@ class Run:
         if not fine.all():
             i = start + int(np.argmin(fine))
             raise self._lost(i)
+        self._look_at_contacts(start, stop)
         if self.balance is not None and stop > start:
             found = self.balance.violated(
                 self.q[start : stop + 1], self.v[start : stop + 1], self.tau[start:stop]
             )
             if found is not None:
                 raise self._unbalanced(start + found[0], found[1])
+
+    def _look_at_contacts(self, start: int, stop: int) -> None:
+        """Stop at the first step whose residual is above `error_above`, where that is given."""
+        solver = self.sim.solver
+        if solver is None or solver.error_above is None or stop == start:
+            return
+        residual = self.carried[start + 1 : stop + 1, ..., -2]
+        worst = residual.reshape(len(residual), -1).max(axis=1)
+        if (wrong := worst > solver.error_above).any():
+            i = start + int(np.argmax(wrong))
+            raise SimulationError(
+                f"the contacts of the step at t = {self.time[i]:.6g} s were solved to "
+                f"{worst[i - start]:.3g} m/s only, above error_above = {solver.error_above:g}: "
+                "allow more iterations, a smaller dt, or give fewer contact points a body",
+                self._until(i),
+            )
 
     def _lost(self, i: int) -> SimulationError:
         """The error of a step from state i to one that is not finite."""
@@ -156,7 +174,11 @@ class Run:
         part = [x[: i + 1].astype(float, copy=False) for x in (self.q, self.v, self.tau)]
         part[2] = part[2].copy()
         part[2][i:] = 0.0  # no torque was applied from the last state on
+        carried, n = self.carried[: i + 1].astype(float, copy=False), self.kernel.lifted
+        contact = None
+        if self.kernel.contacting is not None:
+            contact = ContactRecord(self.kernel.contacting, self.sim.dt, carried[..., n:])
         return Trajectory(
             self.sim.model, self.time[: i + 1], *part,
-            carried=self.carried[: i + 1].astype(float, copy=False), kernel=self.kernel,
+            carried=carried[..., :n], kernel=self.kernel, contact=contact,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.checks import checked
+from ..contact.step import Contacting, ContactSolver
 from ..errors import ClosureError, InputError, unknown
 from ..gpu import GpuSimulation, GpuTrajectory, SimulationError, dlpack, driver
 from ..gpu.memory import DeviceArray, host_copy, on_gpu
@@ -33,6 +35,10 @@ class Simulator:
     `tau = control(t, q, v)`, t (1,), in the dialect (NumPy on values, no `if` on them), compiled
     into the kernel and evaluated at every step, substeps too; a controller's torque adds to it.
 
+    `contacts` is a plan of candidate points with Coulomb's law; `solver`, a `ContactSolver`, says
+    how it is solved. Joint damping is implicit then, and dry friction of joints exact. `run` hands
+    the impulses of each step to the next, where they start the solver.
+
     `target="cuda"` runs on an NVIDIA GPU (see `grubler.gpu`): states stay there, and `run` returns
     a `GpuTrajectory`, which `trajectory` makes a `Trajectory` of. `export` writes the step for
     machines without a compiler.
@@ -42,7 +48,8 @@ class Simulator:
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
         control: Callable | None = None, substeps: int = 1, threads: int = 1,
-        dtype: str = "float64", arch: str | None = None,
+        dtype: str = "float64", arch: str | None = None, contacts=None,
+        solver: ContactSolver | None = None,
     ):  # fmt: skip
         _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
                        dtype)  # fmt: skip
@@ -50,11 +57,36 @@ class Simulator:
         self.batch, self.substeps, self.threads = batch, int(substeps), threads
         self.passive = None if passive is None or passive.empty else passive.checked(model)
         self.control, self.target, self.dtype = control, target, dtype
+        self.contacts, self.solver = contacts, solver
+        if solver is not None and contacts is None:
+            raise InputError("solver is how contacts are solved: give contacts, too")
+        inside, rest = self._contacting()
         self._kernel = Kernel(
-            model, self.dt, integrator, self.passive, control, self.substeps, dtype
+            model, self.dt, integrator, rest, control, self.substeps, dtype, inside
         )
         self._step = self._kernel.compile(target, arch)
         self._gpu = GpuSimulation(self._step, self._about()) if target == "cuda" else None
+
+    def _contacting(self) -> tuple[Contacting | None, Passive | None]:
+        """The contacts, with the damping and dry friction that they take in, and what of the
+        passive forces is left."""
+        if self.contacts is None:
+            return None, self.passive
+        if self.integrator != "semi_implicit":
+            raise InputError(
+                f"contacts need integrator='semi_implicit', not '{self.integrator}': impulses act "
+                "on velocities, once a step"
+            )
+        model, solver = self.model, self.solver or ContactSolver()
+        damping, friction, rest = {}, {}, self.passive
+        if rest is not None:
+            damping = {model.body_of_joint(n).index: d for n, d in rest.damping.items()}
+            dry = {n: f for n, f in rest.friction.items() if model.joint(n).nv == 1}
+            friction = {model.body_of_joint(n).index: f for n, f in dry.items()}
+            smooth = {n: f for n, f in rest.friction.items() if n not in dry}
+            rest = replace(rest, damping={}, friction=smooth)
+            rest = None if rest.empty else rest
+        return Contacting(model, self.contacts, solver, self.dt, damping, friction), rest
 
     def __reduce__(self):
         """The arguments: another process finds the compiled step in the cache, or compiles it."""
@@ -62,6 +94,7 @@ class Simulator:
             "target": self.target, "batch": self.batch, "passive": self.passive,
             "control": self.control, "substeps": self.substeps, "threads": self.threads,
             "dtype": self.dtype, "arch": getattr(self._step, "arch", None),
+            "contacts": self.contacts, "solver": self.solver,
         }  # fmt: skip
         return partial(type(self), **options), (self.model, self.dt, self.integrator)
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..algebra.linalg import RowSpace, joined
-from ..algebra.spatial import cross, cross_motion
+from ..algebra.spatial import cross, cross_motion, quaternion_exp, quaternion_matrix
 from ..algorithms.c_aba import c_aba
 from ..algorithms.spanning import spanning_map
 from ..compiler import iterate
+from ..contact.system import turns
 from ..coordinates.embedding import ImplicitJoint
 from ..coordinates.newton import newton_step
 from ..model import Model
@@ -110,9 +111,14 @@ class Partitioned:
             steps = (WITHIN * self.dt) ** 2 * (rates @ rates) + STEEPEST**-2
             yield cluster, size * steps, self._slopes[cluster.index] ** 2
 
-    def move(self, q, xi):
-        """(q ⊕ ξ, whether all loops closed) for an increment of the independent coordinates."""
-        return _moved(self.model, q, xi, self.dtype, self._predicted, hold=True)
+    def move(self, q, xi, straight: bool = False):
+        """(q ⊕ ξ, whether all loops closed) for an increment of the independent coordinates;
+        `straight`: floating bases move along a line while they turn, not along a screw."""
+        return _moved(self.model, q, xi, self.dtype, self._predicted, True, straight)
+
+    def turned(self, v, xi):
+        """A velocity after ξ, of one in the axes before it."""
+        return _turned(self.model, v, xi, [c.v for c in self.model.clusters])
 
     def _predicted(self, cluster, positions, xi):
         joint, step = cluster.embedding, xi[cluster.v]
@@ -135,6 +141,12 @@ class Partitioned:
         if self.passive is not None:
             tau = tau + self.passive.force(self.model, q, v)
         return c_aba(self.model, q, v, tau)
+
+    def after_contact(self, q, v, tau, contacting, record):
+        """(v⁺ - v, the velocity that corrects positions, record) of a step with contacts."""
+        if self.passive is not None:
+            tau = tau + self.passive.force(self.model, q, v)
+        return contacting.velocities(self.model, q, v, tau, record)
 
     def land(self, q, v):
         return v
@@ -236,6 +248,22 @@ class Spanning:
             yield cluster, N, joined([drift[b.index] for b in joint.bodies]), y
 
     def acceleration(self, q, w, tau):
+        maps, y, force = self._in_basis(q, w, tau)
+        z = c_aba(self.model, q, y, force)
+        return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
+
+    def after_contact(self, q, w, tau, contacting, record):
+        """The same as in the model's coordinates; the basis N turns within the step by dt ν."""
+        maps, y, force = self._in_basis(q, w, tau)
+        change, correction, record = contacting.velocities(self.model, q, y, force, record)
+        moved, corrected = [], []
+        for c, N, drift, _ in maps:
+            moved.append(change[c.v] if N is None else N @ change[c.v] + self.dt * drift)
+            corrected.append(correction[c.v] if N is None else N @ correction[c.v])
+        return joined(moved), joined(corrected), record
+
+    def _in_basis(self, q, w, tau):
+        """(maps, velocities, forces) of the model in the bases N."""
         maps = list(self._maps(q, w))
         y = joined([y for *_, y in maps])
         force = []
@@ -247,14 +275,16 @@ class Spanning:
         force = joined(force)
         if self.passive is not None:
             force = force + self.passive.force(self.model, q, y)
-        z = c_aba(self.model, q, y, force)
-        return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
+        return maps, y, force
 
     def _independent(self, cluster):
         return self.usual.model.clusters[cluster.index].embedding.independent
 
-    def move(self, q, xi):
-        return _moved(self.model, q, xi, self.dtype, self._predicted, hold=False)
+    def move(self, q, xi, straight: bool = False):
+        return _moved(self.model, q, xi, self.dtype, self._predicted, False, straight)
+
+    def turned(self, w, xi):
+        return _turned(self.model, w, xi, self._places)
 
     def _predicted(self, cluster, positions, xi):
         return xi[self._places[cluster.index]]
@@ -319,13 +349,28 @@ def _column_weights(joint, reference) -> np.ndarray:
     return sizes / max(sizes.max(initial=0.0), 1e-300)
 
 
-def _moved(model, q, xi, dtype, predicted, hold: bool):
+def _turned(model, v, xi, places):
+    """The velocities of floating bases in the axes that they have after ξ."""
+    parts = []
+    for cluster, place in zip(model.clusters, places):
+        own = v[place]
+        if turns(model, cluster):
+            E = quaternion_matrix(quaternion_exp(xi[place][:3])).T
+            own = joined([E @ own[:3], E @ own[3:]])
+        parts.append(own)
+    return joined(parts)
+
+
+def _moved(model, q, xi, dtype, predicted, hold: bool, straight: bool):
     parts, closed = [], []
     for cluster in model.clusters:
         joint = cluster.embedding
         positions = joint.positions(q[cluster.q])
         step = predicted(cluster, positions, xi)
-        x = joint.layout.stack(joint.layout.integrate(positions, step))
+        moved = joint.layout.integrate(positions, step)
+        if straight and turns(model, cluster):
+            moved = {i: _shifted(x, positions[i], step) for i, x in moved.items()}
+        x = joint.layout.stack(moved)
         if joint.implicit:
             x, gap, _ = iterate(
                 lambda x, joint=joint: newton_step(joint, x, hold), x,
@@ -347,3 +392,9 @@ def _rates(layout, xi, v) -> list:
             rate = rate + once * 0.5 + bracket(x, once) / 12.0
         parts.append(rate)
     return parts
+
+
+def _shifted(moved, here, step):
+    """The configuration of a floating base that turned as `moved`, its origin along a line."""
+    place = here[:3] + quaternion_matrix(here[3:]) @ step[3:]
+    return joined([place, moved[3:]])

@@ -67,6 +67,17 @@ def implicit_midpoint(space, q, v, tau, dt):
     return following, space.land(following, v_next), good
 
 
+def contact_step(space, q, v, tau, dt, contacting, record):
+    """(q, v, record, ok): v obeys the laws of contact at its end, then q with the new v and the
+    correction of penetrations: first order."""
+    good = space.regular(q, v)
+    change, correction, record = space.after_contact(q, v, tau, contacting, record)
+    v = v + change
+    step = dt * (v + correction)
+    following, closed = space.move(q, step, straight=True)
+    return following, space.land(following, space.turned(v, step)), record, both(good, closed)
+
+
 def both(*conditions):
     """The conjunction of conditions; None stands for one that always holds."""
     found = [c for c in conditions if c is not None]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import algorithms
+from ..contact.record import ContactRecord
 from ..errors import InputError, unknown
 from ..model import Model
 from ..model.fingerprint import data_digest
@@ -27,7 +28,8 @@ class Trajectory:
     applied from each time on. Energies, gaps and the motion of dependent joints are computed when
     first asked for. `carried` are the velocities of joints in loops where v alone says too little,
     near singularities of the model's coordinates, and zero elsewhere; `kernel` is the step that
-    computed the states, None for those from a file.
+    computed the states, None for those from a file; `contact` what its contacts did in the step
+    that led to each state, None without contacts, and from a file.
     """
 
     model: Model
@@ -37,6 +39,24 @@ class Trajectory:
     tau: np.ndarray
     carried: np.ndarray | None = None
     kernel: Kernel | None = None
+    contact: ContactRecord | None = None
+
+    @property
+    def contact_residual(self) -> np.ndarray:
+        """The largest entry of the natural map of each step, in m/s, (T,) or (T, N); the first
+        state's is 0."""
+        return self._contacts.residual
+
+    @property
+    def unconverged(self) -> int:
+        """How many steps ended with a residual above the solver's tolerance."""
+        return self._contacts.unconverged
+
+    @property
+    def _contacts(self) -> ContactRecord:
+        if self.contact is None:
+            raise InputError("this trajectory has no contacts: give Simulator(..., contacts=...)")
+        return self.contact
 
     @property
     def batched(self) -> bool:
@@ -98,7 +118,8 @@ class Trajectory:
         lead = self.q.shape[:-1]
         carried = self.carried
         if carried is None:
-            carried = np.zeros((*lead, kernel.carried))
+            carried = np.zeros((*lead, kernel.lifted))
+        carried = np.concatenate([carried, np.zeros((*lead, kernel.record))], axis=-1)
         time = np.broadcast_to(self.time.reshape(-1, *[1] * len(lead)), (*lead, 1))
         given = {"q": self.q, "v": self.v, "tau": self.tau, "t": time, "carried": carried}
         flat = [given[n].reshape(-1, given[n].shape[-1]) for n in kernel.inputs]
@@ -181,8 +202,9 @@ class Trajectory:
         if not 0 <= i < self.q.shape[1]:
             raise InputError(f"robot {i}: this trajectory has robots 0 to {self.q.shape[1] - 1}")
         carried = None if self.carried is None else self.carried[:, i]
+        contact = None if self.contact is None else self.contact.robot(i)
         parts = self.q[:, i], self.v[:, i], self.tau[:, i], carried
-        return Trajectory(self.model, self.time, *parts, self.kernel)
+        return Trajectory(self.model, self.time, *parts, self.kernel, contact)
 
     def plot(self, path=None):
         """Velocities, energy and loop gap over time, saved to `path` if given."""

@@ -1,0 +1,1 @@
+"""Contact: Coulomb's law at candidate points, with the loops of a mechanism inside its clusters."""

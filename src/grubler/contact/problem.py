@@ -1,0 +1,147 @@
+"""The contact problem: find impulses λ so that u = G λ + g and λ obey the law of every block.
+
+A block is a point with Coulomb's law (three rows: t1, t2, n), or a joint (one row) whose velocity
+stays in [low, high] and which dry friction holds with an impulse of up to `hold`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algebra.linalg import joined
+from ..compiler import precision
+from .cone import OPEN, SLIP, STICK, natural_map, point, solve_point
+
+PROXIMAL = 0.1  # times the square root of the precision, times the mean diagonal of a block's G
+
+
+@dataclass(frozen=True, eq=False)
+class PointLaw:
+    """Coulomb's law with a coefficient of friction."""
+
+    friction: float
+    rows = 3
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """low <= u <= high with impulses only at the bounds, and dry friction, |impulse| <= hold.
+
+    Modes: open, impulse 0; sticking, u is held at 0 by friction or at a bound; slipping, friction
+    does all that it can."""
+
+    low: np.ndarray
+    high: np.ndarray
+    hold: float
+    rows = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """G as a table of blocks (None where zero), g and the laws by block."""
+
+    G: list
+    g: list
+    laws: list
+
+    @property
+    def rows(self) -> int:
+        return sum(law.rows for law in self.laws)
+
+    def split(self, x) -> list:
+        """A stacked vector by block."""
+        out, start = [], 0
+        for law in self.laws:
+            out.append(x[start : start + law.rows])
+            start += law.rows
+        return out
+
+    def velocities(self, impulses) -> list:
+        """u by block from the impulses by block."""
+        return [self.velocity(i, impulses) for i in range(len(self.laws))]
+
+    def velocity(self, i: int, impulses, leave: int | None = None):
+        """u of block i, without the impulses of block `leave`."""
+        u = self.g[i]
+        for j, x in enumerate(impulses):
+            if j != leave and self.G[i][j] is not None:
+                u = u + self.G[i][j] @ x
+        return u
+
+    def scale(self, i: int):
+        """1 / (the mean diagonal of block i of G), of a block that nothing moves 1."""
+        A = self.G[i][i]
+        n = self.laws[i].rows
+        mean = sum((A[k, k] for k in range(n)), 0.0) * (1.0 / n)
+        return 1.0 / np.where(mean > 0.0, mean, 1.0)
+
+    def dense(self):
+        """(G, g) as one matrix and one vector."""
+        n = [law.rows for law in self.laws]
+        rows = [
+            np.concatenate([np.zeros((a, b)) if M is None else M for M, b in zip(row, n)], axis=1)
+            for row, a in zip(self.G, n)
+        ]
+        return joined(rows, (0, 0)), joined(self.g)
+
+    def residual(self, impulses):
+        """The natural map of all blocks, stacked (rows,), in m/s or rad/s."""
+        found = [np.zeros(0)]
+        for i, (u, x, law) in enumerate(zip(self.velocities(impulses), impulses, self.laws)):
+            if isinstance(law, PointLaw):
+                found.append(natural_map(x, u, law.friction, self.scale(i)))
+            else:
+                found.append(_joint_map(law, x, u, self.scale(i)))
+        return joined(found)
+
+    def local(self, i: int):
+        """The solver of block i: (b, impulse before, guess) -> (impulse, mode, guess).
+
+        A proximal term R (λ - λ_before) keeps the solution unique where G is singular. It vanishes
+        where a sequence of solves converges, so that it changes nothing of the result.
+        """
+        A, law = self.G[i][i], self.laws[i]
+        soft = PROXIMAL * precision() ** 0.5 / self.scale(i)
+        A = A + soft * np.eye(law.rows)
+        if isinstance(law, JointLaw):
+            inverse = 1.0 / A[0, 0]
+
+            def joint(b, before, guess, steps):
+                found = solve_joint(law, A[0, 0], inverse, (b - soft * before)[0])
+                return np.stack([found[0]]), *found[1:]
+
+            return joint
+        constants = point(A, law.friction)
+
+        def of_point(b, before, guess, steps):
+            return solve_point(constants, b - soft * before, guess, steps)
+
+        return of_point
+
+
+def solve_joint(law: JointLaw, A, inverse, b):
+    """(impulse, mode, u of a joint whose mode is STICK)."""
+    held, u, sticks = 0.0 * b, b, None
+    if not (isinstance(law.hold, (int, float)) and law.hold == 0.0):
+        wanted = -b * inverse
+        held = np.minimum(np.maximum(wanted, -law.hold), law.hold)
+        u = b + A * held
+        sticks = np.abs(wanted) < law.hold
+    within = np.minimum(np.maximum(u, law.low), law.high)
+    stop = (within - u) * inverse
+    stopped = np.abs(stop) > 0.0
+    fixed = stopped if sticks is None else np.logical_or(sticks, stopped)
+    mode = np.where(fixed, STICK, np.where(np.abs(held) > 0.0, SLIP, OPEN))
+    return held + stop, mode, within
+
+
+def _joint_map(law: JointLaw, impulse, u, scale):
+    """Zero where the joint's law holds: the impulse is what one solve would give, in velocity."""
+    A = 1.0 / scale
+    expected, _, _ = solve_joint(law, A, scale, (u - A * impulse)[0])
+    return A * (impulse - expected)
+
+
+__all__ = ["JointLaw", "PointLaw", "Problem", "solve_joint"]

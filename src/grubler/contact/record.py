@@ -1,0 +1,85 @@
+"""What the contacts did in the steps of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..compiled import problem as compiled
+from .candidates import tangents
+from .step import Contacting
+from .system import System
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRecord:
+    """Impulses, modes, residual and iterations of each step; a row belongs to the state after it,
+    the first is zero. Arrays are (T, ...) for one robot and (T, N, ...) for a batch."""
+
+    contacting: Contacting
+    dt: float
+    data: np.ndarray
+
+    @property
+    def impulse(self) -> np.ndarray:
+        """(..., c, 3) along t1, t2 and the normal of each candidate point, in N s."""
+        c = self.contacting.points
+        return self.data[..., : 3 * c].reshape(*self.data.shape[:-1], c, 3)
+
+    @property
+    def force(self) -> np.ndarray:
+        """The impulses divided by dt, in N: (..., c, 3)."""
+        return self.impulse / self.dt
+
+    @property
+    def joint_impulse(self) -> np.ndarray:
+        """The impulses of limits and dry friction by joint: (..., joints), in N m s or N s."""
+        return self.data[..., 3 * self.contacting.points : self.contacting.rows]
+
+    @property
+    def modes(self) -> np.ndarray:
+        """(..., c): 0 open, 1 sticking, 2 slipping."""
+        start = self.contacting.rows
+        return self.data[..., start : start + self.contacting.points].astype(int)
+
+    @property
+    def residual(self) -> np.ndarray:
+        return self.data[..., -2]
+
+    @property
+    def iterations(self) -> np.ndarray:
+        return self.data[..., -1].astype(int)
+
+    @cached_property
+    def unconverged(self) -> int:
+        return int((~(self.residual <= self.contacting.solver.tolerance)).sum())
+
+    def geometry(self, q):
+        """(gaps (T, c), points (T, c, 3), axes (T, c, 3, 3) with columns t1, t2, n) at states
+        q (T, nq), in the world."""
+        c = self.contacting.points
+        plan = self.contacting.plan
+
+        def located(model, q):
+            zero = np.zeros(model.nv)
+            system = System(model, q, zero, zero, 1.0, posed=plan.bodies)
+            found = plan.located(system.pose)
+            axes = [tangents(f.normal) for f in found]
+            flat = [np.concatenate([C[i] for i in range(3)]) for C in axes]
+            return (
+                np.stack([f.gap for f in found]),
+                np.concatenate([f.point for f in found]),
+                np.concatenate([x + 0.0 * q[0] for x in flat]),
+            )
+
+        call = compiled.compile(located, self.contacting.model)
+        gaps, points, axes = (np.asarray(x) for x in call(np.atleast_2d(q)))
+        return gaps, points.reshape(-1, c, 3), axes.reshape(-1, c, 3, 3)
+
+    def robot(self, i: int) -> ContactRecord:
+        return replace(self, data=self.data[:, i])
+
+
+__all__ = ["ContactRecord"]
