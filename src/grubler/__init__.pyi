@@ -62,6 +62,10 @@ from .constrained import (
     operators as operators,
     solve_osim as solve_osim,
 )
+from .derivatives import (
+    forward_dynamics_derivatives as forward_dynamics_derivatives,
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+)
 from .model.exchange import (
     analytic as analytic,
     convert_acceleration as convert_acceleration,
