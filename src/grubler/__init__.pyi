@@ -63,7 +63,10 @@ from .constrained import (
     solve_osim as solve_osim,
 )
 from .derivatives import (
+    constrained_forward_dynamics_derivatives as constrained_forward_dynamics_derivatives,
     forward_dynamics_derivatives as forward_dynamics_derivatives,
+    frame_acceleration_derivatives as frame_acceleration_derivatives,
+    frame_velocity_derivatives as frame_velocity_derivatives,
     inverse_dynamics_derivatives as inverse_dynamics_derivatives,
 )
 from .model.exchange import (

@@ -40,7 +40,11 @@ class Curvature:
     Vq: np.ndarray
     Aq: np.ndarray
     Av: np.ndarray
-    Fq: np.ndarray
+    Fq: np.ndarray | None
+
+    def rows(self, joint: slice) -> Curvature:
+        """Those of one joint, without the forces."""
+        return Curvature(self.Vq[joint], self.Aq[joint], self.Av[joint], None)
 
 
 def curvature(embedding: Embedding, q, v, a, force) -> Curvature | None:
@@ -136,8 +140,22 @@ def tangent(bodies, q):
     )
 
 
+def body_curvature(body, S, G, own, q, rate, acceleration, f) -> Curvature | None:
+    """The same of the motion of one body, six rows in its axes: v_J = S q̇, a_J = S q̈ + bias, and
+    Gᵀ Sᵀ f. `own` is that of its joint, None where G is constant."""
+    second = _subspace_derivative(body.joint.motion)
+    if second.constant:
+        return None if own is None else Curvature(S @ own.Vq, S @ own.Aq, S @ own.Av, None)
+    (speed, _), (gain, by_rate), (turn, _) = second(q, rate, acceleration, f)
+    along = tangent([body], q) @ G
+    Vq, Aq, Av = speed @ along, gain @ along, by_rate @ G
+    if own is not None:
+        Vq, Aq, Av = Vq + S @ own.Vq, Aq + S @ own.Aq + by_rate @ own.Vq, Av + S @ own.Av
+    return Curvature(Vq, Aq, Av, G.T @ (turn @ along))
+
+
 @lru_cache(maxsize=1024)
-def subspace_derivative(motion) -> Derivative:
+def _subspace_derivative(motion) -> Derivative:
     """Derivatives of (S q̇, S q̈ + bias, Sᵀ f) of a tree joint by its position and q̇."""
 
     def joint(q, rate, acceleration, f):

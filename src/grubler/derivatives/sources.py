@@ -14,7 +14,7 @@ from ..algebra.linalg import symmetric
 from ..algebra.spatial import cross, skew
 from ..algorithms.c_rnea import felt_by
 from ..reduction.reduced import spin_row
-from .curvature import Curvature, curvature, subspace_derivative, tangent
+from .curvature import Curvature, body_curvature, curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,7 @@ def cluster_sources(robot, k, embedding, state, moving, f, joints, f_ext) -> Clu
     dv, M = np.zeros((n, n)), np.zeros((n, n))
     for i in k.bodies:
         body, G, acceleration = joints[i]
-        columns = embedding.columns[i]
-        own = None if second is None else Curvature(
-            second.Vq[columns], second.Aq[columns], second.Av[columns], None
-        )  # fmt: skip
+        own = None if second is None else second.rows(embedding.columns[i])
         moment = body.joint.armature
         if i in robot.spinning:
             turned = None
@@ -76,10 +73,10 @@ def cluster_sources(robot, k, embedding, state, moving, f, joints, f_ext) -> Clu
             moment = moment + out[i].J
         else:
             up, rate = moving[body.parent], G @ v
-            out[i], bent = _source(
+            out[i], turned = _source(
                 body, up, moving[i], positions[i], rate, acceleration, G, own, f[i]
             )
-            dq = dq if bent is None else dq + bent
+            dq = dq if turned is None else dq + turned
         if not (isinstance(moment, (int, float)) and moment == 0):
             M = M + symmetric(moment * (G.T @ G))
             if own is not None:
@@ -111,7 +108,7 @@ def _rotor(robot, i, carrier, G, v, own, turned) -> Rotor:
 
 
 def _source(body, up, here, q, rate, acceleration, G, own, f):
-    """(source, what a moving subspace adds to ∂τ/∂q)."""
+    """(source, what a moving subspace adds to ∂τ/∂q, None for nothing)."""
     X, S = here.X, here.S
     vJ, P = S @ rate, S @ G
     w_up = X.rotate(up.w)
@@ -120,22 +117,12 @@ def _source(body, up, here, q, rate, acceleration, G, own, f):
     a_up = np.concatenate([X.rotate(up.dw), A_up])
     psi = crossing(v_up) @ P
     both = crossing(np.concatenate([w_up + here.w, -vJ[3:]]))
-    Bq, Aq, Av, bent = psi, crossing(a_up) @ P + crossing(v_up) @ psi, both @ P, None
-    V = A = None
-    if own is not None:
-        V, A, Av = S @ own.Vq, S @ own.Aq, Av + S @ own.Av
-    second = subspace_derivative(body.joint.motion)
-    if not second.constant:
-        (speed, _), (gain, by_rate), (turn, _) = second(q, rate, acceleration, f)
-        along = tangent([body], q) @ G
-        V = speed @ along if V is None else V + speed @ along
-        bias = gain @ along if own is None else gain @ along + (by_rate @ own.Vq)
-        A = bias if A is None else A + bias
-        Av, bent = Av + by_rate @ G, G.T @ (turn @ along)
-    if V is not None:
-        Bq, Aq = Bq + V, Aq + both @ V + A
+    Bq, Aq, Av = psi, crossing(a_up) @ P + crossing(v_up) @ psi, both @ P
+    bent = body_curvature(body, S, G, own, q, rate, acceleration, f)
+    if bent is not None:
+        Bq, Aq, Av = Bq + bent.Vq, Aq + both @ bent.Vq + bent.Aq, Av + bent.Av
     u = cross(up.w, X.r) + X.rotate_back(vJ[3:])
-    return Source(P, Bq, Aq, Av, u), bent
+    return Source(P, Bq, Aq, Av, u), None if bent is None else bent.Fq
 
 
 def crossing(v):
