@@ -95,6 +95,8 @@ def algorithms(robot: str) -> dict:
         "mass_matrix": (gb.mass_matrix, "q"),
         "inverse_osim": (osim, "q"),
         **{f"constrained {i + 1}": (constrained(x), "q v tau") for i, x in enumerate(sets)},
+        "inverse_dynamics_derivatives": (gb.inverse_dynamics_derivatives, "q v a"),
+        "forward_dynamics_derivatives": (gb.forward_dynamics_derivatives, "q v tau"),
         "simulator_step": (simulator_step, "q v tau"),
     }
 

@@ -103,6 +103,21 @@ def test_dynamics(twin, state):
     assert_equal(gb.forward_dynamics(model, q, v, tau), known[iv])
 
 
+def test_derivatives(twin, state):
+    (q, v, a, tau), model = state, twin.model
+    pq, pv, both = twin.q(q), twin.v(v), np.ix_(twin.iv, twin.iv)
+    dq, dv, M = pin.computeRNEADerivatives(twin.pin, twin.data, pq, pv, twin.v(a))
+    M = np.triu(M)
+    ours = gb.inverse_dynamics_derivatives(model, q, v, a)
+    for got, known in zip(ours, (dq, dv, M + np.triu(M, 1).T), strict=True):
+        assert_equal(got, known[both])
+    dq, dv, inverse = pin.computeABADerivatives(twin.pin, twin.data, pq, pv, twin.v(tau))
+    inverse = np.triu(inverse)
+    ours = gb.forward_dynamics_derivatives(model, q, v, tau)
+    for got, known in zip(ours, (dq, dv, inverse + np.triu(inverse, 1).T), strict=True):
+        assert_equal(got, known[both])
+
+
 def test_links(twin, state):
     """Pose, Jacobian and acceleration bias of every link, those on fixed joints included."""
     (q, v, _, _), model = state, twin.model

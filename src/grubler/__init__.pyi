@@ -85,6 +85,13 @@ from .contact.dynamics import (
 from .contact.step import (
     ContactSolver as ContactSolver,
 )
+from .derivatives import (
+    constrained_forward_dynamics_derivatives as constrained_forward_dynamics_derivatives,
+    forward_dynamics_derivatives as forward_dynamics_derivatives,
+    frame_acceleration_derivatives as frame_acceleration_derivatives,
+    frame_velocity_derivatives as frame_velocity_derivatives,
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+)
 from .model.exchange import (
     analytic as analytic,
     convert_acceleration as convert_acceleration,

@@ -258,6 +258,11 @@ class Transform:
         turn = Turn.of(self.E)
         return symmetric(self.E.T @ A @ self.E) if turn is None else turn._rotated(A)
 
+    def rotated_back(self, M):
+        """E' M E of any 3x3 matrix."""
+        turn = Turn.of(self.E)
+        return self.E.T @ M @ self.E if turn is None else turn.rotated_back(M)
+
     def sandwich(self, M, other: Transform):
         """X' M Y for a general 6x6 block between two bodies."""
         return self.forces_back(other.forces_back(M.T).T)
@@ -316,6 +321,9 @@ class Turn(Transform):
     def _rotated(self, A):
         return self._rotate(A, symmetric=True)
 
+    def rotated_back(self, M):
+        return self._rotate(M, symmetric=False)
+
     def _rotate(self, M, symmetric: bool):
         """E' M E."""
         i, j, k, c, s = self.turn
@@ -361,6 +369,9 @@ class TurnThenShift(Transform):
     def rotate_back(self, x):
         return self.turned.rotate_back(x)
 
+    def rotated_back(self, M):
+        return self.turned.rotated_back(M)
+
     def motion(self, m):
         return self.lever.motion(self.turned.motion(m))
 
@@ -398,6 +409,10 @@ class _TurnedAfter(Transform):
     def _rotated(self, A):
         turn, placement = self.parts
         return placement._rotated(turn._rotated(A))
+
+    def rotated_back(self, M):
+        turn, placement = self.parts
+        return placement.rotated_back(turn.rotated_back(M))
 
     def rotate(self, x):
         turn, placement = self.parts

@@ -244,6 +244,41 @@ class Differentiable:
         return np.array(casadi.DM(function(*args)), dtype=float).reshape(shape)
 
 
+class Derivative:
+    """Jacobians of a NumPy function of several vectors by the first `wrt` of them, exact.
+
+    `fn(*vectors)` returns a tuple of vectors; a call returns, for each output, its Jacobians (m, n)
+    by these arguments. Works on floats and on symbols alike. `constant` is True where no output has
+    a derivative by the first argument.
+    """
+
+    def __init__(self, fn: Callable, sizes: Sequence[int], wrt: int = 1):
+        self.arguments = [casadi.SX.sym(f"x{i}", n) for i, n in enumerate(sizes)]
+        outputs = fn(*[from_sx(x, (n,)) for x, n in zip(self.arguments, sizes, strict=True)])
+        columns = [to_sx(out) for out in outputs]
+        self.shapes = [[(c.size1(), n) for n in sizes[:wrt]] for c in columns]
+        self.jacobians = [[casadi.jacobian(c, x) for x in self.arguments[:wrt]] for c in columns]
+        self.constant = all(row[0].nnz() == 0 for row in self.jacobians)
+        self._function = casadi.Function(
+            "jacobians", self.arguments, [J for row in self.jacobians for J in row],
+            {"allow_free": True},
+        )  # fmt: skip
+
+    def __call__(self, *arguments):
+        flat = [J for row in self.jacobians for J in row]
+        shapes = [shape for row in self.shapes for shape in row]
+        if is_symbolic(*arguments) or self._function.has_free():
+            found = casadi.substitute(flat, self.arguments, [to_sx(x) for x in arguments])
+            values = [from_sx(J, shape) for J, shape in zip(found, shapes, strict=True)]
+        else:
+            found = self._function.call([casadi.DM(np.asarray(x)) for x in arguments])
+            values = [
+                np.array(J, dtype=float).reshape(s) for J, s in zip(found, shapes, strict=True)
+            ]
+        wrt = len(self.shapes[0])
+        return [values[i : i + wrt] for i in range(0, len(values), wrt)]
+
+
 def function_of(inputs: Sequence, outputs: Sequence, name: str = "f") -> casadi.Function:
     """The CasADi Function from symbolic arrays (pure symbols) to arrays built from them."""
     options = {"allow_free": True}  # reported by `free_symbols`, with a message of our own

@@ -16,7 +16,7 @@ from __future__ import annotations
 from ..algebra.linalg import joined
 from ..mechanism.parts import WORLD
 from .newton_euler import Motion, accelerated, body_force, rotor_force
-from .sweep import outward
+from .sweep import JointState, outward
 
 
 def c_rnea(model, q, v, a, f_ext=None):
@@ -45,17 +45,28 @@ def net_forces(motion: Motion, f_ext=None) -> dict:
     return f
 
 
-def joint_forces(motion: Motion, f: dict):
-    """tau (nv,): forces collected towards the world (35), projected onto the joints (31)."""
-    f, tau = dict(f), {}
+def forces_across(motion: Motion, f: dict) -> dict:
+    """The force across each tree joint (35), that on its body with all it carries, by index."""
+    f = dict(f)
     for state in reversed(motion.sweep):
-        k = state.cluster.index
         for joint in reversed(state.joints):
             i, up = joint.body.index, joint.body.parent
-            felt = joint.S.T @ f[i]
-            if joint.body.joint.armature:
-                felt = felt + joint.body.joint.armature * motion.joints[i]
-            tau[k] = tau[k] + joint.G.T @ felt if k in tau else joint.G.T @ felt
             if up != WORLD:
                 f[up] = f[up] + joint.X.force_back(f[i])
-    return joined([tau[state.cluster.index] for state in motion.sweep])
+    return f
+
+
+def joint_forces(motion: Motion, f: dict):
+    """tau (nv,): forces collected towards the world (35), projected onto the joints (31)."""
+    f, tau = forces_across(motion, f), []
+    for state in motion.sweep:
+        terms = [joint.G.T @ felt(motion, joint, f) for joint in state.joints]
+        tau.append(sum(terms[1:], terms[0]))
+    return joined(tau)
+
+
+def felt(motion: Motion, joint: JointState, f: dict):
+    """The force that a tree joint takes (n,), with its armature's."""
+    i, armature = joint.body.index, joint.body.joint.armature
+    own = joint.S.T @ f[i]
+    return own + armature * motion.joints[i] if armature else own

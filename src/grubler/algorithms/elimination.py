@@ -37,16 +37,20 @@ from functools import cached_property
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
-from ..algebra.linalg import LDL, symmetric
+from ..algebra.linalg import LDL, joined, symmetric
+from .sweep import parent_of
 
 
 class Elimination:
     """The joint of a cluster state eliminated, given the cluster's articulated inertia."""
 
-    def __init__(self, state, IA):
+    def __init__(self, state, IA, implicit=None):
+        """`implicit` (nv, nv) is added to D: dt times the damping of the joint in a time step."""
         self.state, self.IA = state, IA
         self.U = IA @ state.S  # (49)
-        self.D = LDL(state.joint_inertia(self.U))
+        D = state.joint_inertia(self.U)
+        self.D = LDL(D if implicit is None else D + implicit)
+        self.plain = state.R is None and implicit is None
 
     @cached_property
     def W(self):
@@ -57,7 +61,7 @@ class Elimination:
     @cached_property
     def held(self):
         S = self.state.S
-        if self.W is not None or len(self.state.cluster.bodies) > 1 or self.state.R is not None:
+        if self.W is not None or len(self.state.cluster.bodies) > 1 or not self.plain:
             return None
         if not isinstance(S, np.ndarray):
             return None
@@ -144,18 +148,23 @@ def eliminations(sweep) -> list[Elimination]:
     return joints
 
 
-def pushed(joints: list[Elimination], forces):
-    """M⁻¹ J' f (nv,): the accelerations that forces on the clusters cause, by cluster (6l,)."""
-    p, u, acc, out = [-f for f in forces], {}, [], []
-    for joint in reversed(joints):
-        k, up = joint.state.cluster.index, joint.state.cluster.parent
-        none = np.zeros(joint.U.shape[1])
-        u[k] = none - joint.state.S.T @ p[k]
-        if up is not None:
-            p[up] = p[up] + joint.bias(p[k], none, u[k])
+def pushed(joints: list[Elimination], forces=None, tau=None):
+    """M⁻¹ (tau + J' f) (nv,): the accelerations that forces cause, on the clusters, by cluster
+    (6l,), and on the joints (nv,); None for none."""
+    p, u, acc, out = {}, {}, [], []
     for joint in joints:
-        k, up = joint.state.cluster.index, joint.state.cluster.parent
-        qdd, a = joint.motion(u[k], None if up is None else acc[up])
+        k = joint.state.cluster.index
+        p[k] = np.zeros(joint.U.shape[0]) if forces is None else -forces[k]
+    for joint in reversed(joints):
+        cluster = joint.state.cluster
+        own = np.zeros(joint.U.shape[1]) if tau is None else tau[cluster.v]
+        u[cluster.index] = own - joint.state.S.T @ p[cluster.index]
+        if cluster.parent is not None:
+            back = joint.bias(p[cluster.index], own, u[cluster.index])
+            p[cluster.parent] = p[cluster.parent] + back
+    for joint in joints:
+        cluster = joint.state.cluster
+        qdd, a = joint.motion(u[cluster.index], parent_of(acc, cluster, None))
         out.append(qdd)
         acc.append(a)
-    return np.concatenate(out)
+    return joined(out)

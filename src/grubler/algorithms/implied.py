@@ -17,16 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from ..algebra.cluster_spatial import block_diagonal
-from ..algebra.linalg import LDL, joined, symmetric
-from .c_aba import force_across, joint_inertia, move_on, without_joint
 from .c_crba import c_crba
 from .c_rnea import c_rnea
 from .checks import checked_forces
-from .first_pass import first_pass
+from .elimination import eliminations, pushed
 from .projection import solve_from_leaves
+from .sweep import outward
 
 
 class Implied(NamedTuple):
@@ -42,44 +38,8 @@ def _residual(model, a, q, v, tau, f_ext=None):
 
 def _by_elimination(model, q, v, tau, f_ext=None):
     """M⁻¹ b by C-ABA at rest and without gravity, in its notation."""
-    states = first_pass(model, q)
-    IA = [block_diagonal(state.I) for state in states]
-    U, D, W = {}, {}, {}
-    for state in reversed(states):
-        k, p, X = state.cluster.index, state.cluster.parent, state.X
-        U[k] = IA[k] @ state.S  # (49)
-        D[k] = LDL(joint_inertia(state, U[k]))
-        if p is None:
-            continue
-        if state.projected:
-            W[k] = X.forces_back(U[k])
-            IA[p] = IA[p] + symmetric(X.congruence(IA[k]) - D[k].quadratic(W[k].T))
-        else:
-            IA[p] = IA[p] + X.congruence(without_joint(state, IA[k], U[k], D[k]))  # (55)
-
-    def solve(b):
-        pA = [np.zeros(state.S.shape[0]) for state in states]
-        u, acc, out = {}, [], []
-        for state in reversed(states):
-            k, p, X = state.cluster.index, state.cluster.parent, state.X
-            own = b[state.cluster.v]
-            u[k] = own - state.S.T @ pA[k]
-            if p is None:
-                continue
-            if state.projected:
-                pA[p] = pA[p] + X.force_back(pA[k]) + W[k] @ D[k].solve(u[k])
-            else:
-                pa = force_across(state, pA[k], own, U[k], D[k], u[k])
-                pA[p] = pA[p] + X.force_back(pa)  # (56)
-        for state in states:
-            k, p = state.cluster.index, state.cluster.parent
-            parent = None if p is None else acc[p]
-            own, a = move_on(state, D[k], u[k], U[k], W.get(k), parent)
-            out.append(own)
-            acc.append(a)
-        return joined(out)
-
-    return solve
+    joints = eliminations(outward(model, q))
+    return lambda b: pushed(joints, tau=b)
 
 
 def _by_factors(model, q, v, tau, f_ext=None):

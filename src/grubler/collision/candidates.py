@@ -17,8 +17,8 @@ import numpy as np
 
 from ..algebra.linalg import joined, stacked
 from ..algorithms.checks import checked
-from ..algorithms.first_pass import first_pass
 from ..algorithms.kinematics import body_transforms
+from ..algorithms.sweep import outward
 from ..arguments import public
 from ..errors import InputError
 from .contacts import Contacts
@@ -36,8 +36,7 @@ class Candidates(NamedTuple):
 def contact_candidates(model, q, contacts: Contacts) -> Candidates:
     """The gap, the place and the normal of every candidate point of a plan at q."""
     check_plan(model, contacts)
-    states = first_pass(model, checked(model, q=q), posed=contacts.bodies)
-    X = body_transforms(model, states)
+    X = body_transforms(outward(model, checked(model, q=q), keep_frame=contacts.bodies))
     found = contacts.located(lambda body: (X[body].E.T, X[body].r))
     return Candidates(
         joined([np.stack([t.gap]) for t in found]),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..algebra.spatial import Transform
-from ..algorithms.first_pass import first_pass
 from ..algorithms.kinematics import body_transforms
+from ..algorithms.sweep import outward
 from ..mechanism.colliders import Collider
 from ..mechanism.parts import WORLD
 from ..model import Model
@@ -34,7 +34,7 @@ def overlapping(model: Model, pairs: Sequence[Pair]) -> tuple[list[Pair], list[P
 
 
 def _poses(model: Model, q) -> dict[int, Transform]:
-    return body_transforms(model, first_pass(model, q, posed=None))
+    return body_transforms(outward(model, q, keep_frame=None))
 
 
 def _overlap(poses, pair: Pair) -> bool:

@@ -108,18 +108,13 @@ def constrained_forward_dynamics(
     "proximal": damping=1e-7 and iterations=6.
     """
     q, v, tau = checked(model, q=q, v=v, tau=tau)
-    constraints = checked_constraints(model, constraints)
+    constraints, wanted = checked_wanted(model, constraints, desired, motion)
     solve = pick("constrained_forward_dynamics", METHODS, method, options)
     if method in SOFT:
         require_softness(constraints, method)
     if method == "kkt" and is_symbolic(q):
         raise InputError("method 'kkt' is for numbers only: compile 'pv_early' or 'proximal'")
     m = sum(c.m for c in constraints)
-    if desired is not None and not is_symbolic(desired):
-        desired = as_vector("desired", desired, m)
-    if motion is not None:
-        motion = checked_motion("motion", motion, _driven(constraints))
-    wanted = Wanted(desired, motion)
     _check_count(model, constraints, method)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         a, multipliers = solve(
@@ -137,6 +132,16 @@ def constrained_forward_dynamics(
         if off or np.abs(balance).max() > RESOLVED * (1 + np.abs(force).max()):
             raise InputError(_dependent(model, constraints, method))
     return Constrained(a, multipliers, gap)
+
+
+def checked_wanted(model, constraints, desired, motion):
+    """The constraints and the run-time inputs of their rows, checked."""
+    constraints = checked_constraints(model, constraints)
+    if desired is not None and not is_symbolic(desired):
+        desired = as_vector("desired", desired, sum(c.m for c in constraints))
+    if motion is not None:
+        motion = checked_motion("motion", motion, _driven(constraints))
+    return constraints, Wanted(desired, motion)
 
 
 def residual(

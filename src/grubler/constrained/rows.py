@@ -148,7 +148,7 @@ def constraint_rows(sweep, constraints, desired=None, motion: Motion | None = No
         K = c.rows.matrix(X)
         l = None
         if motion is not None:
-            l = _bias(motion, poses, c, K, X, place, driven) - k
+            l = _bias(motion, poses, c, X, place, driven) - k
         blocks.append(Rows(_ends(poses, c, K), l, c.softness, index))
     return blocks
 
@@ -292,30 +292,38 @@ def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Tr
     rests). Both are None for rows with the world that use no pose."""
     if c.to is None and not (c.held or c.driven or c.rows.universal):
         return None, None
+    return from_place(c, into_frame(poses, c), motion)
+
+
+def from_place(c: Checked, X: Transform, motion=None) -> tuple[Transform, Transform]:
+    """The same two of X, into the frame from the body that it is held on."""
     place = c.place if c.to is None else c.to.placement
-    rest = into_frame(poses, c)
-    rest = rest if place is None else rest @ place.inverse()
-    return rest if motion is None else rest @ moved_place(motion).inverse(), rest
+    rest = X if place is None else X @ place.inverse()
+    return (rest if motion is None else rest @ moved_place(motion).inverse()), rest
 
 
-def _bias(motion: Motion, poses: Poses, c: Checked, K, X, rest, driven):
-    """d/dt (K V) of the coasting robot, with Baumgarte's terms (Sec. IX-A)."""
+def _bias(motion: Motion, poses: Poses, c: Checked, X, rest, driven):
+    """d/dt (K V) of the coasting robot."""
     own = _coasting(motion, c.frame.body, c.frame.placement)
-    place = None
     if c.to is None:
         gravity = c.frame.placement.E @ poses.rest(c.frame.body)
-        own = replace(own, a=own.a - gravity)
-    else:
-        place = _coasting(motion, c.to.body, into_frame(poses, c))
-    v, a = relative_to(own, place, rest, driven, c.rows.classical)
-    l = K @ a
+        return rate_of_rows(c, replace(own, a=own.a - gravity), None, X, rest, driven)
+    return rate_of_rows(c, own, _coasting(motion, c.to.body, into_frame(poses, c)), X, rest, driven)
+
+
+def rate_of_rows(c: Checked, own: PointMotion, carrier: PointMotion | None, X, rest, driven):
+    """d/dt (K V) with Baumgarte's terms (Sec. IX-A), from the motions of the frame and of the body
+    that it is held on, None for the world; X and `rest` as by `from_place`."""
+    v, a = relative_to(own, carrier, rest, driven, c.rows.classical)
+    K = c.rows.matrix(X)
+    out = K @ a
     if c.rows.universal:
-        l = l + c.rows.turning(X, v[:3])
+        out = out + c.rows.turning(X, v[:3])
     if c.period is not None:
-        l = l + (2.0 * c.damping / c.period) * (K @ v)
+        out = out + (2.0 * c.damping / c.period) * (K @ v)
     if c.held:
-        l = l + (1.0 / c.period**2) * c.rows.error(X)
-    return l
+        out = out + (1.0 / c.period**2) * c.rows.error(X)
+    return out
 
 
 def _coasting(motion: Motion, body: int, X: Transform) -> PointMotion:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..algebra.linalg import joined
-from ..algorithms.first_pass import locate
 from ..errors import InputError
 from ..model import Model
 from .candidates import checked_plan
@@ -165,9 +164,8 @@ class Contacting:
         return JointLaw(*bounds, self.friction.get(index, 0.0) * self.dt)
 
     def _position(self, system: System, index: int):
-        k, _ = locate(self.model, index)
-        joint = system.states[k].robot.embeddings[k]
-        return joint.positions(system.q[self.model.clusters[k].q])[index][0]
+        k, place = self.model.tree.locate(index)
+        return system.sweep[k].joints[place].q[0]
 
     def _correction(self, system, where, carried, G, free, x, laws):
         """w (nv,): where shapes overlap after the step, a share of it is taken out. Normal rows

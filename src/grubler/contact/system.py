@@ -25,22 +25,17 @@ dt ω × v, which all points of the robot share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
-from ..algebra.linalg import LDL, joined, symmetric
+from ..algebra.linalg import joined, symmetric
 from ..algebra.spatial import cross
-from ..algorithms.c_aba import (
-    force_across,
-    held_axes,
-    joint_inertia,
-    move_on,
-    without_joint,
-)
 from ..algorithms.c_rnea import net_forces
-from ..algorithms.first_pass import first_pass, locate, stacked
+from ..algorithms.elimination import Elimination
+from ..algorithms.newton_euler import accelerated
+from ..algorithms.sweep import outward, parent_of
 from ..constrained.rows import Poses
 from ..constrained.rows import stacked as on_cluster
 from ..mechanism.parts import WORLD
@@ -62,41 +57,30 @@ class System:
 
     def __init__(self, model, q, v, tau, dt, f_ext=None, posed=(), damping=None):
         self.model, self.q, self.v, self.dt = model, q, v, dt
-        states = first_pass(model, q, v, posed=posed)
-        if damping:
-            drag = _damping(states[0].robot, model, q, damping)
-            states = [_with_damping(s, drag.get(s.cluster.index), dt) for s in states]
+        self.sweep = outward(model, q, v, keep_frame=posed)
+        drag = _damping(self.sweep, damping or {})
+        if drag:
             tau = tau - joined([_times(drag.get(c.index), v[c.v]) for c in model.clusters])
-        self.states, self.poses = states, Poses(model, states)
+        self.poses = Poses(self.sweep)
         self.turning = {
             c.index: dt * cross(v[c.v][:3], v[c.v][3:])
             for c in model.clusters if turns(model, c)
         }  # fmt: skip
-        self._eliminate(model, q, v, tau, f_ext, posed)
+        self._eliminate(tau, f_ext, drag)
 
-    def _eliminate(self, model, q, v, tau, f_ext, posed):
+    def _eliminate(self, tau, f_ext, drag):
         """C-ABA's backward pass."""
-        states = self.states
-        IA = [block_diagonal(state.I) for state in states]
-        _, f, _ = net_forces(model, q, v, None, f_ext, posed)
-        pA = stacked(states, f)
-        self.U, self.D, self.u, self.W = {}, {}, {}, {}
-        for state in reversed(states):
-            k, p = state.cluster.index, state.cluster.parent
-            own = tau[state.cluster.v]
-            U = self.U[k] = IA[k] @ state.S  # (49)
-            D = self.D[k] = LDL(joint_inertia(state, U))
-            u = own - state.S.T @ pA[k]
-            u = self.u[k] = u if state.r is None else u - state.r
-            if p is None:
-                continue
-            if state.projected:
-                W = self.W[k] = state.X.forces_back(U)
-                IA[p] = IA[p] + symmetric(state.X.congruence(IA[k]) - D.quadratic(W.T))
-                pA[p] = pA[p] + state.X.force_back(pA[k]) + W @ D.solve(u)
-            else:
-                IA[p] = IA[p] + state.X.congruence(without_joint(state, IA[k], U, D))  # (55)
-                pA[p] = pA[p] + state.X.force_back(force_across(state, pA[k], own, U, D, u))
+        IA = [block_diagonal(state.I) for state in self.sweep]
+        pA = self.sweep.stack(net_forces(accelerated(self.sweep), f_ext))
+        self.joints, self.u = {}, {}
+        for state in reversed(self.sweep):
+            k, up, own = state.cluster.index, state.cluster.parent, tau[state.cluster.v]
+            implicit = self.dt * drag[k] if k in drag else None
+            J = self.joints[k] = Elimination(state, IA[k], implicit)  # (49)
+            self.u[k] = J.joint_force(pA[k], own)
+            if up is not None:
+                IA[up] = IA[up] + J.inertia()  # (55), (56)
+                pA[up] = pA[up] + J.bias(pA[k], own, self.u[k])
 
     def pose(self, body: int):
         """(R, p): from the body's axes to the world's, and its origin in the world."""
@@ -117,33 +101,29 @@ class System:
             arm, along = R.T @ (point - p), R.T @ axes
             moments = np.stack([cross(arm, along[:, j]) for j in range(3)]).T
             F = sign * np.concatenate([moments, along])
-            k, place = locate(self.model, index)
-            own = self.states[k].split(self.states[k].v)[place]
+            k, place = self.model.tree.locate(index)
+            own = self.sweep[k].split(self.sweep[k].v)[place]
             velocity = velocity + F.T @ own
-            root = k
-            while self.model.clusters[root].parent is not None:
-                root = self.model.clusters[root].parent
+            root = self.model.tree.inward(k)[-1]
             if root in self.turning:
                 base = self.model.clusters[root].bodies[0]
                 drift = drift + sign * (axes.T @ (self.pose(base)[0] @ self.turning[root]))
-            _, F = on_cluster(self.model, self.states, index, F)
+            _, F = on_cluster(self.sweep, index, F)
             ends[k] = ends[k] + F if k in ends else F
         return Block(ends, {}, velocity, drift)
 
     def joint_row(self, body: int) -> Block:
         """The row of the velocity of a body's tree joint of one freedom."""
-        k, _ = locate(self.model, body)
-        cluster, joint = self.model.clusters[k], self.states[k].robot.embeddings[k]
-        G, _, _ = joint.velocity_map(joint.positions(self.q[cluster.q]), None)
-        row = G[joint.columns[body]]  # (1, nv)
-        return Block({}, {k: row.T}, row @ self.v[cluster.v], np.zeros(1))
+        k, place = self.model.tree.locate(body)
+        row = self.sweep[k].joints[place].G  # (1, nv)
+        return Block({}, {k: row.T}, row @ self.v[self.model.clusters[k].v], np.zeros(1))
 
     def carry(self, blocks):
         """(Y by block and cluster, J v by block): all rows carried to the base (62)."""
         found = []
         for block in blocks:
             P, Y = dict(block.ends), {}
-            for state in reversed(self.states):
+            for state in reversed(self.sweep):
                 k, p = state.cluster.index, state.cluster.parent
                 if k not in P and k not in block.joints:
                     continue
@@ -158,22 +138,18 @@ class System:
 
     def _inward(self, state, P, E, Y):
         """λ(k)X*_k (P - U D⁻¹ Y), forces on the parent."""
-        k = state.cluster.index
-        U, D = self.U[k], self.D[k]
-        if state.projected:
-            up = -(self.W[k] @ D.solve(Y))
-            return up if P is None else up + state.X.forces_back(P)
-        through = -(U @ D.solve(Y)) if P is None else P - U @ D.solve(Y)
-        held = held_axes(state)
-        if held is not None:
-            through = held[:, None] * through
-            through = through if E is None else through - state.S @ E
-        return state.X.forces_back(through)
+        joint = self.joints[state.cluster.index]
+        if joint.held is None:
+            force = np.zeros((sum(state.sizes), Y.shape[1])) if P is None else P
+            return joint.forces(force, Y)
+        through = -(joint.U @ joint.D.solve(Y)) if P is None else P - joint.U @ joint.D.solve(Y)
+        through = joint.held[:, None] * through
+        return state.X.forces_back(through if E is None else through - state.S @ E)
 
     def delassus(self, blocks, carried):
         """(G as a table of blocks, None where two do not feel each other; g by block) (67)."""
-        half = [{k: self.D[k].half(y) for k, y in Y.items()} for Y in carried]
-        scaled = [{k: self.D[k].scale(h) for k, h in H.items()} for H in half]
+        half = [{k: self.joints[k].D.half(y) for k, y in Y.items()} for Y in carried]
+        scaled = [{k: self.joints[k].D.scale(h) for k, h in H.items()} for H in half]
         n = len(blocks)
         G: list[list] = [[None] * n for _ in range(n)]
         for i in range(n):
@@ -185,7 +161,7 @@ class System:
                 value = sum(terms[1:], terms[0])
                 G[i][j] = symmetric(value) if i == j else value
                 G[j][i] = G[i][j].T
-        pushed = {k: self.D[k].half(u) for k, u in self.u.items()}
+        pushed = {k: self.joints[k].D.half(u) for k, u in self.u.items()}
         g = []
         for block, S in zip(blocks, scaled, strict=True):
             gain = sum((S[k].T @ pushed[k] for k in S), 0.0)
@@ -195,15 +171,13 @@ class System:
     def change(self, carried, impulses, free: bool = True):
         """v⁺ - v (nv,) of the free motion (unless free is False) and the impulses by block."""
         acc, out = [], []
-        for state in self.states:
-            k, p = state.cluster.index, state.cluster.parent
+        for state in self.sweep:
+            k = state.cluster.index
             push = self.dt * self.u[k] if free else np.zeros(state.cluster.nv)
             for Y, impulse in zip(carried, impulses, strict=True):
                 if k in Y:
                     push = push + Y[k] @ impulse
-            own, a = move_on(
-                state, self.D[k], push, self.U[k], self.W.get(k), None if p is None else acc[p]
-            )
+            own, a = self.joints[k].motion(push, parent_of(acc, state.cluster, None))
             if free and k in self.turning:
                 own = own + joined([np.zeros(3), self.turning[k]])
             out.append(own)
@@ -217,22 +191,16 @@ def turns(model, cluster) -> bool:
     return body.joint.kind == "free" and body.parent == WORLD and len(cluster.bodies) == 1
 
 
-def _damping(robot, model, q, damping: Mapping[int, float]) -> dict:
+def _damping(sweep, damping: Mapping[int, float]) -> dict:
     """By cluster: Gᵀ diag(d) G of the viscous damping d of tree joints, by body index."""
-    found = {}
-    for cluster, joint in zip(model.clusters, robot.embeddings):
-        weights = [np.full(body.joint.nv, damping.get(body.index, 0.0)) for body in joint.bodies]
-        d = joined(weights)
-        if d.any():
-            G, _, _ = joint.velocity_map(joint.positions(q[cluster.q]), None)
-            found[cluster.index] = symmetric((G.T * d) @ G)
+    found: dict = {}
+    for state in sweep:
+        for joint in state.joints:
+            d, k = damping.get(joint.body.index, 0.0), state.cluster.index
+            if d:
+                drag = d * symmetric(joint.G.T @ joint.G)
+                found[k] = found[k] + drag if k in found else drag
     return found
-
-
-def _with_damping(state, drag, dt):
-    if drag is None:
-        return state
-    return replace(state, R=dt * drag if state.R is None else state.R + dt * drag)
 
 
 def _times(B, v):
