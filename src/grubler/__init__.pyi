@@ -137,6 +137,9 @@ from .sim import (
     Simulator as Simulator,
     Trajectory as Trajectory,
 )
+from .sim.linearize import (
+    linearize as linearize,
+)
 from .viewer import (
     view as view,
 )

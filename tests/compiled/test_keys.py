@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import grubler as gb
 from grubler.algebra.spatial import Transform
-from grubler.compiled.problem import _Problem
+from grubler.compiled.problem import Problem
 from mechanisms import mobile
 
 FUNCTIONS = (
@@ -59,7 +59,7 @@ def neighbours(draw, model: gb.Model) -> gb.Model:
 
 def computed(model, fn, options, state):
     """(key, results) of what `compile` would be asked for, by the call that it traces."""
-    problem = _Problem.from_options(fn, model, options)
+    problem = Problem.from_options(fn, model, options)
     arrays = [gb.parameter_values(model, n) if n in problem.parameters else state[n]
               for n in problem.names]  # fmt: skip
     out = problem(*arrays)
@@ -91,5 +91,5 @@ def test_different_results_have_different_keys(data, model, seed):
 def test_equal_models_have_the_same_keys(model):
     again = copy.deepcopy(model)
     for fn, options in FUNCTIONS:
-        keys = {_Problem.from_options(fn, x, options).key() for x in (model, again)}
+        keys = {Problem.from_options(fn, x, options).key() for x in (model, again)}
         assert len(keys) == 1 and all(keys)

@@ -20,10 +20,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.linalg import solve_general
 from ..algebra.symbolic import Derivative
 from ..algorithms.sweep import JointState
+from ..algorithms.tangent import rates_map
 from ..coordinates.embedding import Embedding
+from ..mechanism.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,19 +129,8 @@ def _implicit_derivative(embedding) -> Derivative:
 
 def tangent(bodies, q):
     """T (nq, nv), q̇ = T v, of the joints of some bodies; q stacks their positions."""
-    if all(body.joint.nq == body.joint.nv for body in bodies):
-        return np.eye(sum(body.joint.nv for body in bodies))
-    blocks, start = [], 0
-    for body in bodies:
-        motion = body.joint.motion
-        x, start = q[start : start + motion.nq], start + motion.nq
-        blocks.append(np.stack([motion.derivative(x, e) for e in np.eye(motion.nv)], axis=1))
-    return np.block(
-        [
-            [B if i == j else np.zeros((B.shape[0], C.shape[1])) for j, C in enumerate(blocks)]
-            for i, B in enumerate(blocks)
-        ]
-    )
+    places = Layout(bodies).q
+    return block_diagonal([rates_map(b.joint.motion, q[places[b.index]]) for b in bodies])
 
 
 def body_curvature(joint: JointState, own, acceleration, f) -> Curvature | None:
