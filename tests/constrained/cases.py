@@ -8,7 +8,7 @@ import numpy as np
 import grubler as gb
 from grubler.constrained import Constraint, residual
 from grubler.constrained.constraints import checked_constraints
-from grubler.constrained.structure import levers, squares
+from grubler.constrained.plan import row_levers, squares
 
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
@@ -97,7 +97,7 @@ def smallest_lever(model, constraints, q) -> float:
     errors grow with the inverse, since a joint that hardly moves a row has to move far for it."""
     checked = checked_constraints(model, constraints)
     direct = tuple(c for c in checked if c.softness is None and c.to is None)
-    known = levers(model, direct) if direct else {}
+    known = row_levers(model, direct) if direct else {}
     found = squares(model, direct, q) if direct else {}
     changing = [x for k, x in found.items() if known[k].moves and not known[k].constant]
     return float(min([*changing, 1.0]))

@@ -11,61 +11,40 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.linalg import LDL
-from .pv import DENSE, Carried
-from .recursion import total
+from .carried import DENSE, Carried
 from .reflection import Row
 
 
 class Closing(Carried):
     """Blocks with ends in two clusters on their way to where these meet.
 
-    In the clusters of `late` none closes: they go on to the world. `multipliers` by block once
-    known; `masses` are what its rows feel, the inverse pivots of L, whose sign is rounding error
-    where they are large. `together`: of those that close at the world their product, 1 / det L.
-    What is singular where the first joints of an arm tell rows apart may be shared by three pivots.
+    In the clusters of `carries` none closes: they go on to the world. `multipliers` by block once
+    known. `masses` are those that the rows feel, the inverse pivots of L; if large, their
+    sign is rounding error. `together`: of the rows that close at the world the product of masses,
+    1 / det L, since a singularity of an arm's first joints may be shared by three pivots.
     """
 
-    def __init__(self, model, rows, late=(), together: bool = False):
+    def __init__(self, tree, rows, carries=(), together: bool = False):
         super().__init__(rows)
         self.together = together
         self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
-        homes = {b: model.tree.common(*rows[b].ends) for b in self.blocks}
-        self.home = {b: None if k in late else k for b, k in homes.items()}
+        homes = {b: tree.common(*rows[b].ends) for b in self.blocks}
+        self.home = {b: None if k in carries else k for b, k in homes.items()}
         self.multipliers: dict = {}
         self.masses: list = []
-        self._Y: dict = {}
         self._closed: dict = {}
 
     def take(self, k, rows: list[Row]) -> int:
         """Rows of cluster k as a block that is carried to the world; returns its number."""
-        K, l = np.stack([row.K for row in rows]), np.stack([row.l for row in rows])
-        return self.take_block(k, K.T, l)
-
-    def take_block(self, k, F, l) -> int:
-        """The same of forces F at cluster k, K a + l = 0 with K = F'."""
         b = len(self.m)
-        self.m.append(F.shape[1])
-        self.l.append(l)
-        self._add(k, b, F)
+        self.m.append(len(rows))
+        self.l.append(np.stack([row.l for row in rows]))
+        self._add(k, b, np.stack([row.K for row in rows]).T)
         self.home[b], self.crossed[b] = None, DENSE
         return b
-
-    def add_row(self, k, b: int, K, l) -> None:
-        """Add a row to a block of one."""
-        self._add(k, b, np.stack([K]).T)
-        self.l[b] = self.l[b] + l
-
-    def cross(self, state, crossing, F) -> dict:
-        Y = self._Y[state.cluster.index] = super().cross(state, crossing, F)
-        return Y
-
-    def drive(self, k):
-        """The force of the carried blocks on the joint of cluster k, once they are known."""
-        Y = self._Y.get(k)
-        return total([Y[b] @ self.multipliers[b] for b in Y]) if Y else None
 
     def resolve(self, k, S, y, e, g) -> dict:
         """Update the carried blocks for a coordinate of cluster k, qdd = -(y a + e) + g f λ."""
@@ -77,8 +56,7 @@ class Closing(Carried):
         for a in f:
             for b in f:
                 if a <= b:
-                    term = np.outer(f[a] * g, f[b])
-                    self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
+                    self._move(a, b, np.outer(f[a] * g, f[b]))
         return f
 
     def enter(self, state) -> None:
@@ -115,26 +93,17 @@ class Closing(Carried):
         self.masses += [np.abs(g) for g in table.g]
         return H, p
 
-    def close_at_world(self, full: dict | None = None) -> dict:
-        """Blocks whose ends meet at the world: all accelerations are known there.
-
-        `full` tells of blocks of one row whether there is one. Returns what these feel.
-        """
-        full = full or {}
-        closing = [b for b in self.at(None) if self.home[b] is None and b not in full]
-        first = sum(self.m[b] for b in closing)
-        closing += full
+    def close_at_world(self) -> None:
+        """Blocks whose ends meet at the world: all accelerations are known there."""
+        closing = [b for b in self.at(None) if self.home[b] is None]
         if not closing:
-            return {}
-        for b in full:
-            self.L[b, b] = self._pair(b, b) + (1.0 - full[b])
+            return
         factor = LDL(self.matrix(closing))
         masses = [np.abs(g) for g in factor.inverse_pivots]
-        together = self.together and first > 1
-        self.masses += [np.prod(np.stack(masses[:first]))] if together else masses[:first]
+        together = self.together and len(masses) > 1
+        self.masses += [np.prod(np.stack(masses))] if together else masses
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
-        return dict(zip(full, masses[first:]))
 
     def open(self, k, a) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""

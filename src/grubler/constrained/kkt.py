@@ -17,10 +17,9 @@ from ..algorithms.c_crba import c_crba
 from ..algorithms.c_rnea import c_rnea
 from ..algorithms.newton_euler import accelerated
 from ..algorithms.sweep import outward
+from ..tolerances import KKT_RANK as RANK
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, framed
-
-RANK = 1e-5  # singular values below this part of the largest count as zero
 
 
 def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):

@@ -49,4 +49,4 @@ def proximal(
     for _ in range(iterations - 1):
         multipliers = multipliers + damped.solve(right - inverse_osim @ multipliers)
     a = factor.backward(y + Y @ multipliers)
-    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+    return a, gathered(rows, split(rows, multipliers))
