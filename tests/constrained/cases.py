@@ -97,9 +97,11 @@ def smallest_lever(model, constraints, q) -> float:
     errors grow with the inverse, since a joint that hardly moves a row has to move far for it."""
     checked = checked_constraints(model, constraints)
     direct = tuple(c for c in checked if c.softness is None and c.to is None)
-    known = row_levers(model, direct) if direct else {}
-    found = squares(model, direct, q) if direct else {}
-    changing = [x for k, x in found.items() if known[k].moves and not known[k].constant]
+    if not direct:
+        return 1.0
+    known, found = row_levers(model, direct), squares(model, direct, q)
+    constant = {k for k, x in found.items() if abs(x - known[k].usual) < 1e-12 * known[k].usual}
+    changing = [x for k, x in found.items() if known[k].moves and k not in constant]
     return float(min([*changing, 1.0]))
 
 
