@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra.spatial import ROUNDING, Transform, cross, cross_motion, skew
-from ..tolerances import GROUP_RANK
+from ..algebra.spatial import Transform, cross, cross_motion, skew
+from ..tolerances import GROUP_RANK, ROUNDING
 
 X_AXIS, Y_AXIS = np.eye(3)[:2]
 UNIVERSAL = np.eye(6)[[2, 3, 4, 5]]
