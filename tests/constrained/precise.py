@@ -15,7 +15,7 @@ from grubler.algebra.linalg import LDL, symmetric
 from grubler.compiler.ir.tape import Tape
 from grubler.constrained.equations import prepared
 from grubler.constrained.guard import chosen_plan
-from grubler.constrained.jacobian import split
+from grubler.constrained.jacobian import by_block
 from grubler.constrained.ltl import Leaves, joint_space
 from grubler.constrained.pv_early import resolved_early
 from grubler.constrained.rows import gathered
@@ -86,7 +86,7 @@ class Ltl:
         return x[:n], self._all(self.equations(q, v, tau)[4], x[n:])
 
     def _all(self, rows, x):
-        return gathered(rows, split(rows, x))
+        return gathered(rows, by_block(rows, x))
 
 
 def evaluated(tape: Tape, *arguments) -> list[list]:

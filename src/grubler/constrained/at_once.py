@@ -16,7 +16,7 @@ import numpy as np
 from ..algorithms.c_crba import mass_matrix_of
 from .closing import Closing
 from .equations import Equations, Solution
-from .jacobian import jacobian_and_drift, split
+from .jacobian import by_block, jacobian_and_drift
 from .reflection import Row
 from .resolve import resolve
 
@@ -57,7 +57,7 @@ def at_once(equations: Equations, plan) -> Solution:
     masses = [(k, c.mass) for (k, _), c in zip(places, done.coordinates) if c.reflection]
     masses += [(None, np.inf)] if done.rows else []  # more rows than freedom
     qdd, _, done.forces = done.roll_out(np.zeros(model.nv), {})
-    found = split(blocks, np.stack(done.multipliers([0.0] * len(done.rows))))
+    found = by_block(blocks, np.stack(done.multipliers([0.0] * len(done.rows))))
     a = qdd[np.argsort(order)]
     return Solution(a, found, sweep.beyond_coasting(a), masses)
 

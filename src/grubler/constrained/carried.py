@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.cluster_spatial import split
 from ..algebra.linalg import LDL, symmetric
 from ..algorithms.elimination import Elimination
 from ..tolerances import MOVED_ROW
-from .equations import total
 from .jacobian import softness
 from .semidefinite import Semidefinite
 
@@ -82,7 +82,7 @@ class Carried:
     def drive(self, k, multipliers):
         """Y λ, the force of the rows on the joint of cluster k; None without any."""
         Y = self.Y.get(k)
-        return total(Y[b] @ multipliers[b] for b in Y) if Y else None
+        return sum(Y[b] @ multipliers[b] for b in Y) if Y else None
 
     def matrix(self, blocks):
         """L of some blocks."""
@@ -97,11 +97,7 @@ class Carried:
 
     def split(self, blocks, x) -> dict:
         """A stacked vector by block."""
-        out, start = {}, 0
-        for b in blocks:
-            out[b] = x[start : start + self.m[b]]
-            start += self.m[b]
-        return out
+        return dict(zip(blocks, split(x, [self.m[b] for b in blocks])))
 
     def solve(self, redundant: bool) -> list:
         """The multipliers by block, once all rows have come to the world (43), (47).
@@ -126,7 +122,7 @@ class Carried:
         x = list(self.split(range(len(self.m)), x).values())
         out = [y * R for y, R in zip(x, self.R)]
         for Q, Z in self._parts:
-            moved = total([Z[b] @ x[b] for b in Z]) if Z else None
+            moved = sum(Z[b] @ x[b] for b in Z) if Z else None
             for b in Q:
                 out[b] = out[b] + Q[b].T @ moved
         return np.concatenate(out)
@@ -136,7 +132,7 @@ class Carried:
         if np.any(self.R[b]):
             return np.ones(self.m[b])
         Y = [Y[b] for Y in self.Y.values() if b in Y]
-        return 1.0 * (total([(y * y).sum(axis=0) for y in Y]) > MOVED_ROW**2)
+        return 1.0 * (sum((y * y).sum(axis=0) for y in Y) > MOVED_ROW**2)
 
     def components(self) -> list[list[int]]:
         """Blocks that L couples, directly or through others."""

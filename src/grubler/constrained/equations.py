@@ -74,7 +74,7 @@ class Solution(NamedTuple):
     @property
     def row_mass(self):
         """The sum of the row masses."""
-        return total(mass for _, mass in self.row_masses)
+        return sum(mass for _, mass in self.row_masses)
 
     def outputs(self, equations: Equations):
         """(a, multipliers in the order of the constraints)."""
@@ -98,9 +98,3 @@ def prepared(model, q, v, tau, constraints, f_ext=None, desired=None) -> Equatio
     rows = constraint_rows(sweep, constraints, desired, motion)
     rows = [replace(block, basis=V) for block, V in zip(rows, bases, strict=True)]
     return Equations(sweep, H, p, tau, independent_rows(model, rows, constraints))
-
-
-def total(values):
-    """The sum of one or more arrays."""
-    values = list(values)
-    return sum(values[1:], values[0])

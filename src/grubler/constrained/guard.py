@@ -27,7 +27,7 @@ from ..algorithms import FORWARD, forward_dynamics
 from ..compiled.problem import quickest
 from ..compiler import estimate_cycles, otherwise, precision
 from ..tolerances import ACCURATE, REFINED, TRUSTED, TRUSTED_FIXED
-from .equations import Equations, Solution, prepared, total
+from .equations import Equations, Solution, prepared
 from .plan import POSTURES, Plan, candidates, usual_plan
 from .pv import carried_to_base
 from .pv_early import resolved_early
@@ -119,7 +119,7 @@ def small(change: Solution, solution: Solution, part: float = REFINED):
 
 def _square(vectors):
     """The sum of the squares of all elements."""
-    return total(x @ x for x in vectors)
+    return sum(x @ x for x in vectors)
 
 
 @lru_cache(maxsize=256)

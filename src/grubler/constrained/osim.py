@@ -23,7 +23,6 @@ from ..algorithms.sweep import outward
 from ..tolerances import FRAME_RANK
 from .base_first import free_base
 from .carried import Carried
-from .equations import total
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .rows import Rows, stacked
@@ -79,7 +78,7 @@ class OsimSolve:
             (blocks, L, K, L.solve(np.concatenate([by_block[i] for i in blocks])))
             for blocks, L, K in self.parts
         ]
-        a = self.base.solve(total(K.T @ x for _, _, K, x in local))
+        a = self.base.solve(sum(K.T @ x for _, _, K, x in local))
         out: dict = {}
         for blocks, L, K, x in local:
             out |= self.carried.split(blocks, x - L.solve(K @ a))

@@ -20,7 +20,6 @@ from ..algebra.linalg import symmetric
 from ..algebra.spatial import skew
 from ..algebra.symbolic import is_symbolic
 from ..tolerances import TURNING
-from .equations import total
 from .reflection import Reflection, Row, reflect
 
 
@@ -66,7 +65,7 @@ class Resolved:
         a = self.space.unmoved(a_parent)
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
-            push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
+            push = sum(c.f[b] @ multipliers[b] for b in c.f) if c.f else 0.0
             out[j] = -(c.y @ a + c.e) + c.g * push
             a = a + c.S * out[j]
             forces[j] = c.U @ a - c.u - push
