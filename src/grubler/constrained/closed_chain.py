@@ -28,6 +28,7 @@ from ..arguments import public
 from ..errors import GrublerError, InputError, unknown
 from ..model import Model
 from ..tolerances import CLOSURE_RANK
+from .chain_robot import Freely, Robot, pose_of
 from .constraints import (
     PERIOD,
     checked_gains,
@@ -37,7 +38,6 @@ from .constraints import (
     require_place,
 )
 from .held import HeldRows
-from .ports import Freely, Robot, pose_of
 from .relative import PointMotion, moved_place, relative_to
 
 
