@@ -8,7 +8,7 @@ import numpy as np
 import grubler as gb
 from grubler.constrained import Constraint, residual
 from grubler.constrained.constraints import checked_constraints
-from grubler.constrained.structure import levers, squares
+from grubler.constrained.plan import row_levers, squares
 
 LEGS = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
@@ -97,9 +97,11 @@ def smallest_lever(model, constraints, q) -> float:
     errors grow with the inverse, since a joint that hardly moves a row has to move far for it."""
     checked = checked_constraints(model, constraints)
     direct = tuple(c for c in checked if c.softness is None and c.to is None)
-    known = levers(model, direct) if direct else {}
-    found = squares(model, direct, q) if direct else {}
-    changing = [x for k, x in found.items() if known[k].moves and not known[k].constant]
+    if not direct:
+        return 1.0
+    known, found = row_levers(model, direct), squares(model, direct, q)
+    constant = {k for k, x in found.items() if abs(x - known[k].usual) < 1e-12 * known[k].usual}
+    changing = [x for k, x in found.items() if known[k].moves and k not in constant]
     return float(min([*changing, 1.0]))
 
 

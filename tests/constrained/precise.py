@@ -13,9 +13,11 @@ import numpy as np
 from grubler import compiler
 from grubler.algebra.linalg import LDL, symmetric
 from grubler.compiler.ir.tape import Tape
-from grubler.constrained.jacobian import split
+from grubler.constrained.equations import prepared
+from grubler.constrained.guard import chosen_plan
+from grubler.constrained.jacobian import by_block
 from grubler.constrained.ltl import Leaves, joint_space
-from grubler.constrained.pv_early import prepared, quickest_near, resolved_early
+from grubler.constrained.pv_early import resolved_early
 from grubler.constrained.rows import gathered
 
 POOL = 300  # assembled configurations, from which clusters are drawn independently
@@ -84,7 +86,7 @@ class Ltl:
         return x[:n], self._all(self.equations(q, v, tau)[4], x[n:])
 
     def _all(self, rows, x):
-        return gathered(rows, split(rows, x), sum(c.m for c in self.checked))
+        return gathered(rows, by_block(rows, x))
 
 
 def evaluated(tape: Tape, *arguments) -> list[list]:
@@ -131,9 +133,9 @@ def near_singular(model, checked, states, rng):
     nine tenths on, of a Newton step on its lever 1 / √mass."""
 
     def levers(q, v, tau):
-        near = quickest_near(model, checked)
-        early = resolved_early(model, prepared(model, q, v, checked), tau, checked, near)
-        return np.stack([1.0 / np.sqrt(mass) for _, mass in early.masses])
+        plan = chosen_plan(model, checked, True)
+        early = resolved_early(prepared(model, q, v, tau, checked), plan)
+        return np.stack([1.0 / np.sqrt(mass) for _, mass in early.row_masses])
 
     shapes = [(model.nq,), (model.nv,), (model.nv,)]
     code, (q, v, tau) = compiler.compile_function(levers, shapes), states

@@ -1,7 +1,5 @@
 """Every method against the dense KKT solution, on floats, traced, and compiled."""
 
-import importlib
-
 import numpy as np
 import pytest
 from cases import (
@@ -19,9 +17,7 @@ from conftest import load, relative
 from grubler.algebra.symbolic import trace
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
-from grubler.constrained.structure import told
-
-pv_early = importlib.import_module("grubler.constrained.pv_early")
+from grubler.constrained.plan import row_determined
 
 HARD = ("pv", "pv_early", "ltl", "proximal")
 
@@ -99,7 +95,7 @@ def test_forces_alone_pass_joints_that_are_told():
         if soft:
             constraints.append(Constraint("tip", (3, 5), softness=soft))
         checked = tuple(checked_constraints(model, constraints))
-        assert sorted(told(model, checked)) == ([0, 1, 2, 3, 4, 5] if hard == 6 else [])
+        assert sorted(row_determined(model, checked)) == ([0, 1, 2, 3, 4, 5] if hard == 6 else [])
         code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
         for seed in range(5):
             q, v, tau = state(model, seed)
@@ -114,7 +110,7 @@ def test_forces_alone_pass_joints_that_are_told():
 @pytest.mark.parametrize("name", ["quadruped base", "six_bar held", "leg held"])
 def test_robots_of_the_zoo_have_joints_that_are_told(name):
     model, constraints = case(name)
-    assert told(model, tuple(checked_constraints(model, constraints)))
+    assert row_determined(model, tuple(checked_constraints(model, constraints)))
 
 
 TRACED = ["arm7 H", "quadruped 4F3", "quadruped mixed", "mini_cheetah 4F3", "humanoid 2F",

@@ -1,7 +1,5 @@
 """Rows where they cost least: in frames of the dynamics, a point on the body that carries it."""
 
-import importlib
-
 import numpy as np
 import pytest
 from cases import grow, industrial_arm, state
@@ -10,9 +8,8 @@ import grubler as gb
 from conftest import relative
 from grubler.constrained import Constraint, constrained_forward_dynamics
 from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.equations import prepared
 from grubler.constrained.rows import in_new_frames
-
-pv_early = importlib.import_module("grubler.constrained.pv_early")
 
 
 def as_the_dense_solution(model, constraints, seeds=3, methods=("pv", "pv_early", "ltl")):
@@ -37,7 +34,7 @@ def test_a_point_on_the_axis_of_a_hinge_is_held_by_the_body_that_carries_it():
         checked = tuple(checked_constraints(model, constraints))
         for seed in range(3):
             q, v, _ = state(model, seed)
-            rows = pv_early.prepared(model, q, v, checked)[3]
+            rows = prepared(model, q, v, np.zeros(model.nv), checked).rows
             assert set(rows[0].ends) == {cluster}
         as_the_dense_solution(model, constraints)
 
@@ -54,7 +51,8 @@ def test_points_on_the_axes_of_fingers_are_points_of_the_palm():
     for fingers, m in (("ab", 5), ("abc", 6)):
         constraints = [Constraint(f"{name}_base", "point") for name in fingers]
         q, v, _ = state(model)
-        (rows,) = pv_early.prepared(model, q, v, tuple(checked_constraints(model, constraints)))[3]
+        checked = tuple(checked_constraints(model, constraints))
+        (rows,) = prepared(model, q, v, np.zeros(model.nv), checked).rows
         assert set(rows.ends) == {5} and rows.m == m
         as_the_dense_solution(model, constraints, methods=("pv_early",))
 

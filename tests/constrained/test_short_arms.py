@@ -1,19 +1,17 @@
 """Few joints on a fixed base: rows carried across them, and all joints at once."""
 
-import importlib
-
 import numpy as np
 import pytest
 from cases import grow, hanging, in_many_digits, industrial_arm, serial, state
 
 import grubler as gb
 from conftest import load, relative
-from grubler.constrained import Constraint, constrained_forward_dynamics
+from grubler.constrained import Constraint, constrained_forward_dynamics, guard
 from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.equations import prepared
+from grubler.constrained.plan import candidates, short_arm, usual_plan
+from grubler.constrained.pv_early import resolved_early
 from grubler.constrained.rows import Wanted
-from grubler.constrained.structure import short_arm
-
-pv_early = importlib.import_module("grubler.constrained.pv_early")
 
 
 def humanoid_arm() -> gb.Model:
@@ -39,26 +37,25 @@ def test_rows_are_carried_next_to_a_fixed_base(rows):
     the shoulder does not move, the arm hanging straight, is no longer too heavy."""
     model, constraints = humanoid_arm(), [Constraint("hand", rows)]
     checked = tuple(checked_constraints(model, constraints))
-    light, ways = {}, [*pv_early.NEAR, *([None] if short_arm(model, checked) else [])]
-    for near in ways:
+    light, plans = {}, {p.at_once or p.near: p for p in candidates(model, checked)}
+    for name, plan in plans.items():
         for seed in range(4):
             q, v, tau = state(model, seed)
-            ready = pv_early.prepared(model, q, v, checked)
-            early = pv_early.resolved_early(model, ready, tau, checked, near)
-            a, multipliers = pv_early.together(early, ready, checked)
+            equations = prepared(model, q, v, tau, checked)
+            a, multipliers = resolved_early(equations, plan).outputs(equations)
             expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt")
             assert relative(a, expected.a) < 1e-11
             assert relative(multipliers, expected.multipliers) < 1e-11
-        straight = pv_early.prepared(model, model.neutral(), v, checked)
+        straight = prepared(model, model.neutral(), v, tau, checked)
         with np.errstate(all="ignore"):
-            early = pv_early.resolved_early(model, straight, tau, checked, near)
-            better, change = pv_early.refined_early(model, straight, tau, checked, near, early)
-        heaviest = pv_early.suited(model, checked, near)[1]
-        light[near] = bool(pv_early.close(change, better) and early.mass <= heaviest)
-    assert pv_early.quickest_near(model, checked) in ((3, 4) if rows == "weld" else (0, None))
-    assert light == {0: rows == "point", 3: True, 4: True} | (
-        {} if rows == "weld" else {None: True}
-    )
+            early = resolved_early(straight, plan)
+            better, change = guard.refined(straight, plan, early)
+        heaviest = guard.judged(model, checked, plan).heaviest
+        light[name] = bool(guard.small(change, better) and early.row_mass <= heaviest)
+    chosen = guard.chosen_plan(model, checked, True)
+    assert chosen.near in (3, 4) if rows == "weld" else chosen.near == 0
+    assert set(light) == ({0, 3, 4} if rows == "weld" else {0, 4, True})
+    assert light == {name: rows == "point" or name != 0 for name in light}
     code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
     for found, wanted in zip(
         code(model.neutral(), v, tau), in_many_digits(model, model.neutral(), v, tau, constraints)
@@ -91,13 +88,12 @@ def test_all_joints_at_once(name):
         q, v, tau = state(model, seed)
         rng = np.random.default_rng(seed)
         desired, push = rng.standard_normal(m), rng.standard_normal(6)
-        ready = pv_early.prepared(model, q, v, checked, {last.index: push}, Wanted(desired))
-        early = pv_early.resolved_early(model, ready, tau, checked, None)
-        a, multipliers = pv_early.together(early, ready, checked)
-        masses = [mass for _, mass in early.masses]
-        by_joint = [
-            mass for _, mass in pv_early.resolved_early(model, ready, tau, checked, 0).masses
-        ]
+        equations = prepared(model, q, v, tau, checked, {last.index: push}, Wanted(desired))
+        early = resolved_early(equations, candidates(model, checked)[-1])
+        a, multipliers = early.outputs(equations)
+        masses = [mass for _, mass in early.row_masses]
+        one_by_one = resolved_early(equations, usual_plan(model, checked))
+        by_joint = [mass for _, mass in one_by_one.row_masses]
         expected = constrained_forward_dynamics(
             model, q, v, tau, constraints, {last.name: push}, method="kkt", desired=desired
         )
@@ -110,7 +106,8 @@ def test_all_joints_at_once(name):
 def test_a_short_arm_takes_all_joints_at_once_when_compiled():
     """And carries its rows at singular postures, as any other."""
     model, constraints = industrial_arm(), [Constraint("tool", "point")]
-    assert pv_early.quickest_near(model, tuple(checked_constraints(model, constraints))) is None
+    checked = tuple(checked_constraints(model, constraints))
+    assert guard.chosen_plan(model, checked, True).at_once
     code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
     for seed in range(20):
         q, v, tau = state(model, seed)

@@ -1,20 +1,19 @@
 """PV-early at and near singular postures: refinement, rows carried to the world, least squares."""
 
-import importlib
-
 import numpy as np
 import pytest
 from cases import CASES, in_many_digits, state
 
 import grubler as gb
 from conftest import load, relative
-from grubler.constrained import constrained_forward_dynamics, residual
+from grubler.constrained import constrained_forward_dynamics, guard, residual
 from grubler.constrained.constraints import checked_constraints
+from grubler.constrained.equations import prepared
+from grubler.constrained.plan import usual_plan
+from grubler.constrained.pv_early import resolved_early
 
-pv_early = importlib.import_module("grubler.constrained.pv_early")
 
-
-def prepared(name):
+def case(name):
     robot, constraints = CASES[name]
     model = load(robot)
     return model, constraints, tuple(checked_constraints(model, constraints))
@@ -24,7 +23,7 @@ def prepared(name):
 @pytest.mark.parametrize("name", ["quadruped 4F3", "mini_cheetah 4F3", "mit_humanoid 2F3+2H3"])
 def test_all_limbs_straight(name, off):
     """At the very posture and near it no digit is lost."""
-    model, constraints, _ = prepared(name)
+    model, constraints, _ = case(name)
     _, v, tau = state(model, 1)
     q = model.integrate(model.neutral(), off * np.random.default_rng(0).normal(size=model.nv))
     found = constrained_forward_dynamics(model, q, v, tau, constraints)
@@ -40,24 +39,23 @@ def test_all_limbs_straight(name, off):
 )
 def test_which_way_a_knee_is_solved(angle, way, monkeypatch):
     """Nearly straight it is refined, and only at the singular posture are rows carried."""
-    model, constraints, _ = prepared("quadruped 4F3")
+    model, constraints, _ = case("quadruped 4F3")
     q, v, tau = state(model, 3)
     q[7:] = 0.5  # all legs alike and bent
     q[9] = angle
     taken = ["early"]
 
     def watched(name, label):
-        original = getattr(pv_early, name)
+        original = getattr(guard, name)
 
         def called(*given, **options):
             taken.append(label)
             return original(*given, **options)
 
-        monkeypatch.setattr(pv_early, name, called)
+        monkeypatch.setattr(guard, name, called)
 
-    pv_early.suited(model, prepared("quadruped 4F3")[2], 0)
     constrained_forward_dynamics(model, q, v, tau, constraints)  # what is known of it is kept
-    watched("refined_early", "refined")
+    watched("refined", "refined")
     watched("carried_to_base", "carried")
     found = constrained_forward_dynamics(model, q, v, tau, constraints)
     assert taken[-1] == way
@@ -111,7 +109,7 @@ def test_rows_that_nearly_depend_on_each_other(name, off):
 def test_right_angles(name):
     """Joints at multiples of a right angle, where axes meet and levers vanish in all ways: rows
     that depend on each other exactly, and rows that no joint moves."""
-    model, constraints, checked = prepared(name)
+    model, constraints, checked = case(name)
     code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
     rng, n = np.random.default_rng(1), model.nv
     for i in range(90):
@@ -133,14 +131,14 @@ def test_right_angles(name):
 
 def test_where_rows_depend_on_each_other_all_are_carried():
     """Straight legs of five joints on two feet: refinement does not converge."""
-    model, constraints, checked = prepared("humanoid 2F")
+    model, constraints, checked = case("humanoid 2F")
     q = model.neutral()
     v, tau = np.zeros(model.nv), np.ones(model.nv)
-    ready = pv_early.prepared(model, q, v, checked)
+    equations, plan = prepared(model, q, v, tau, checked), usual_plan(model, checked)
     with np.errstate(all="ignore"):
-        early = pv_early.resolved_early(model, ready, tau, checked, 0)
-        better, change = pv_early.refined_early(model, ready, tau, checked, 0, early)
-    assert not pv_early.close(change, better)
+        early = resolved_early(equations, plan)
+        better, change = guard.refined(equations, plan, early)
+    assert not guard.small(change, better)
     expected = constrained_forward_dynamics(model, q, v, tau, constraints, method="kkt").a
     code = gb.compile(constrained_forward_dynamics, model, constraints=tuple(constraints))
     for a in (constrained_forward_dynamics(model, q, v, tau, constraints).a, code(q, v, tau)[0]):

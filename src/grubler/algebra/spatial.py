@@ -15,12 +15,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from ..tolerances import ROUNDING
 from . import symbolic
 from .linalg import symmetric
 from .symbolic import constant, is_symbolic
 
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-ROUNDING = 1e-14  # of m, of one in rotations: less is the rounding of an exact zero
 
 
 def skew(p):

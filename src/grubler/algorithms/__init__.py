@@ -13,15 +13,11 @@ import numpy as np
 from ..algebra.symbolic import is_symbolic
 from ..arguments import public
 from ..model import as_vector
-from . import approximate, spanning
+from . import approximate, c_aba, c_crba, c_efpa, c_rnea, lagrange, mass_matrix_method, spanning
 from . import kinematics as _kinematics
 from . import projection as _projection
 from . import tangent as _tangent
 from .assemble import assemble as _assemble
-from .c_aba import c_aba
-from .c_crba import c_crba
-from .c_efpa import c_efpa
-from .c_rnea import c_rnea
 from .centroidal import Centroidal
 from .centroidal import centroidal as _centroidal
 from .checks import (
@@ -40,8 +36,6 @@ from .energy import Energy
 from .energy import energy as _energy
 from .implied import forward_dynamics_equation
 from .kinematics import Kinematics
-from .lagrange import lagrange
-from .mass_matrix_method import mass_matrix_method
 from .spanning import SpanningState
 from .valid import Validity
 from .valid import validity as _validity
@@ -51,22 +45,22 @@ if TYPE_CHECKING:
     from ..typing import ArrayLike, Floats, Forces, Frame
 
 FORWARD = {
-    "c_aba": c_aba,
+    "c_aba": c_aba.c_aba,
     "projection": _projection.projection,
-    "lagrange": lagrange,
-    "mass_matrix": mass_matrix_method,
+    "lagrange": lagrange.lagrange,
+    "mass_matrix": mass_matrix_method.mass_matrix_method,
     "approximate": approximate.approximate_aba,
     "unconstrained": approximate.unconstrained_aba,
 }
 INVERSE = {
-    "c_rnea": c_rnea,
+    "c_rnea": c_rnea.c_rnea,
     "projected": _projection.projected_rnea,
     "approximate": approximate.approximate_rnea,
     "unconstrained": approximate.unconstrained_rnea,
 }
-MASS = {"c_crba": c_crba, "projected": _projection.projected_mass_matrix}
+MASS = {"c_crba": c_crba.c_crba, "projected": _projection.projected_mass_matrix}
 OSIM = {  # more of them, and the function, in grubler.constrained
-    "c_efpa": c_efpa,
+    "c_efpa": c_efpa.c_efpa,
     "projected": _projection.projected_efpa,
     "approximate": approximate.approximate_efpa,
 }

@@ -61,7 +61,7 @@ def joint_forces(motion: Motion, f: dict):
     f, tau = forces_across(motion, f), []
     for state in motion.sweep:
         terms = [joint.G.T @ felt(motion, joint, f) for joint in state.joints]
-        tau.append(sum(terms[1:], terms[0]))
+        tau.append(sum(terms))
     return joined(tau)
 
 

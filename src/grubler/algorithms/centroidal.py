@@ -28,7 +28,7 @@ def centroidal(model, q, v=None) -> Centroidal:
     poses = body_transforms(sweep)
     total = sum(body.mass for body in model.bodies)
     moments = [b.mass * (poses[b.index].r + poses[b.index].E.T @ b.com) for b in model.bodies]
-    com = sum(moments[1:], moments[0]) / total if moments else np.zeros(3)
+    com = sum(moments) / total if moments else np.zeros(3)
     centre = Transform(np.eye(3), com)  # from the world into the centroidal frame
     IC = composite_inertias(sweep)
     columns = []
@@ -37,6 +37,6 @@ def centroidal(model, q, v=None) -> Centroidal:
         for body, S in zip(state.cluster.bodies, state.split(state.S), strict=True):
             F = IC[body] @ S  # momentum of all that hangs on this body
             pieces.append(poses[body].forces_back(F))
-        columns.append(sum(pieces[1:], pieces[0]))
+        columns.append(sum(pieces))
     matrix = centre.inverse().forces_back(joined(columns, (6, 0), axis=1))
     return Centroidal(com, None if v is None else matrix @ v, matrix)

@@ -17,6 +17,7 @@ from ..arguments import is_number, public, shown
 from ..errors import InputError, ModelError, unknown
 from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
+from ..tolerances import GIVEN_POSITION, GIVEN_VELOCITY, UNIT
 from ..typing import Function
 
 
@@ -62,7 +63,7 @@ def check_configuration(model: Model, q: np.ndarray) -> None:
     """Refuse a q with a quaternion that is not of unit length, an open loop, a lost partition."""
     for joint, place in model.layout.quaternions.items():
         length = np.linalg.norm(q[place])
-        if abs(length - 1) > 1e-6:
+        if abs(length - 1) > UNIT:
             raise InputError(
                 f"the quaternion of joint '{joint}' (q[{place.start}:{place.stop}]) has "
                 f"length {length:.6g}: normalise it"
@@ -187,7 +188,7 @@ def from_spanning(
     q = model.pack(spans)
     check_configuration(model, q)
     for i, value in model.unpack(q).items():
-        if i in given and np.abs(value - spans[i]).max() > 1e-7:
+        if i in given and np.abs(value - spans[i]).max() > GIVEN_POSITION:
             raise InputError(
                 f"joint '{given[i][0]}' is dependent and must be at {value}, not at {spans[i]}: "
                 "leave it out, or give consistent positions"
@@ -204,7 +205,7 @@ def _independent_velocities(model: Model, q, velocities: Mapping[str, float]) ->
     for i, columns in model.spanning.v.items():
         joint = model.bodies[i].joint
         off = np.abs(implied[columns] - span[columns]).max(initial=0.0)
-        if joint.name in velocities and off > 1e-6 * (
+        if joint.name in velocities and off > GIVEN_VELOCITY * (
             1 + np.abs(implied[columns]).max(initial=0.0)
         ):
             raise InputError(

@@ -24,11 +24,10 @@ from ..algebra.linalg import LDL, symmetric
 from ..algebra.symbolic import is_symbolic
 from ..model import Model
 from ..model.derived import spanning_tree
+from ..tolerances import NO_INERTIA
 from .c_crba import c_crba
 from .c_rnea import c_rnea
 from .spanning import independent_columns, loop_constraints, spanning_map, spanning_state
-
-NO_INERTIA = 1e-12  # share of the largest, and after scaling of 1, below which H has no inertia
 
 
 def lagrange(model, q, v, tau, f_ext=None):

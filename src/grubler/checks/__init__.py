@@ -13,10 +13,10 @@ import numpy as np
 
 from ..algorithms.c_crba import c_crba
 from ..arguments import public
-from ..coordinates.assembly import TOLERANCE
 from ..errors import GrublerError, InputError
 from ..model import Model, as_position
 from ..model.builder import ModelBuilder
+from ..tolerances import OPEN_LOOP, SINGULAR_MASS
 from .conditioning import Partition, partitions
 from .drives import Drive, Drives, drives
 from .idle import Idle, idle_freedoms
@@ -25,7 +25,6 @@ from .ranges import BeyondLimits, beyond_limits
 from .report import Closure, Report
 
 LISTED = 6  # names in a warning
-HEAVY = 1e12  # a mass matrix with a larger condition is as good as singular
 
 
 @public
@@ -102,13 +101,13 @@ def _closure(model: Model, given, configurations) -> Closure:
     gaps = {loop.name: float(np.abs(loop.residual(drawn)).max()) for loop in model.loops}
     worst = max(gaps, key=gaps.get)
     after = max(model.loop_gap(q) for q in configurations)
-    return Closure(gaps[worst], worst if gaps[worst] > TOLERANCE else None, after,
+    return Closure(gaps[worst], worst if gaps[worst] > OPEN_LOOP else None, after,
                    len(configurations))  # fmt: skip
 
 
 def _errors(model: Model, configurations, closure: Closure) -> list[str]:
     errors = []
-    if not closure.assembled <= TOLERANCE:
+    if not closure.assembled <= OPEN_LOOP:
         errors.append(
             f"the loops stay open by {closure.assembled:.2g} m or rad after assembly: check their "
             "frames, axes and link lengths"
@@ -119,7 +118,7 @@ def _errors(model: Model, configurations, closure: Closure) -> list[str]:
         light = np.flatnonzero(scale == 0)
         if not len(light):
             values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
-            if values[0] * HEAVY > values[-1]:
+            if values[0] * SINGULAR_MASS > values[-1]:
                 continue
             light = [int(np.argmax(np.abs(vectors[:, 0])))]
         errors.append(

@@ -12,8 +12,7 @@ from ..coordinates.embedding import ExplicitJoint, stack_rows
 from ..mechanism.loops.modules import module_name
 from ..model import Model
 from ..model.clusters import Cluster
-
-POOR = 1e3  # a condition beyond this is worth a warning
+from ..tolerances import POOR_CONDITION
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Partition:
 
     @property
     def poor(self) -> bool:
-        return not self.worst < POOR
+        return not self.worst < POOR_CONDITION
 
 
 def partitions(model: Model, samples: Sequence[dict]) -> list[Partition]:

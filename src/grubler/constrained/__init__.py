@@ -20,7 +20,8 @@ from ..algorithms.sweep import outward
 from ..arguments import public
 from ..errors import InputError
 from ..model import as_vector
-from . import osim
+from ..tolerances import RESOLVED
+from . import guard, kkt, ltl, osim, proximal, pv, pv_soft
 from .closed_chain import ClosedChain, Closure
 from .constraints import (
     Checked,
@@ -31,13 +32,7 @@ from .constraints import (
     require_softness,
 )
 from .jacobian import jacobian_and_drift, softness
-from .kkt import kkt
-from .ltl import ltl, ltl_soft
 from .operators import SpatialOperators
-from .proximal import proximal
-from .pv import pv
-from .pv_early import pv_early
-from .pv_soft import pv_soft
 from .rows import Wanted, constraint_rows, framed
 
 if TYPE_CHECKING:
@@ -45,13 +40,13 @@ if TYPE_CHECKING:
     from ..typing import Array, ArrayLike, Floats, Forces, Frames
 
 METHODS = {
-    "pv": pv,
-    "pv_early": pv_early,
-    "pv_soft": pv_soft,
-    "ltl": ltl,
-    "ltl_soft": ltl_soft,
-    "proximal": proximal,
-    "kkt": kkt,
+    "pv": pv.pv,
+    "pv_early": guard.pv_early,
+    "pv_soft": pv_soft.pv_soft,
+    "ltl": ltl.ltl,
+    "ltl_soft": ltl.ltl_soft,
+    "proximal": proximal.proximal,
+    "kkt": kkt.kkt,
 }
 OSIM = {
     **CLUSTER_OSIM,
@@ -66,7 +61,6 @@ SOFT = ("pv_soft", "ltl_soft")
 REGULAR = ("pv", "ltl")  # need independent rows
 Constraints: TypeAlias = "Described | Iterable[Described]"
 Described: TypeAlias = Constraint | str | tuple[str, Any]  # a frame's name: weld it
-RESOLVED = 1e-6  # residual, relative to the accelerations, at which rows count as satisfied
 
 
 class Constrained(NamedTuple):

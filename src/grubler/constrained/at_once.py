@@ -14,12 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
-from .accuracy import Early
 from .closing import Closing
-from .jacobian import jacobian_and_drift, split
+from .equations import Equations, Solution
+from .jacobian import by_block, jacobian_and_drift
 from .reflection import Row
 from .resolve import resolve
-from .structure import levers
 
 
 class Rooted:
@@ -43,32 +42,30 @@ class Rooted:
         return a
 
 
-def at_once(model, ready, tau, constraints) -> Early:
+def at_once(equations: Equations, plan) -> Solution:
     """The solution, as by `resolved_early`."""
-    states, _, p, blocks = ready
+    sweep, blocks, model = equations.sweep, equations.rows, equations.sweep.model
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
-    M, h = mass_matrix_of(states), joint_forces(states, p)
-    J, l = jacobian_and_drift(states, blocks)
-    known = levers(model.nominal, constraints)
+    M, h = mass_matrix_of(sweep), joint_forces(sweep, equations.p)
+    J, l = jacobian_and_drift(sweep, blocks)
     places = [(c.index, j) for c in reversed(model.clusters) for j in range(c.nv)]
-    lever = [known.get(at) for at in places]
     rows = [Row(K[order], l_) for K, l_ in zip(J, l)]
     done, _, _ = resolve(
-        Rooted(model.nv), M[order][:, order], h[order], tau[order], rows, Closing(model, []),
-        [x is not None and x.moves for x in lever], False,
+        Rooted(model.nv), M[order][:, order], h[order], equations.tau[order], rows,
+        Closing(model.tree, []), [place in plan.takes for place in places], False,
     )  # fmt: skip
     masses = [(k, c.mass) for (k, _), c in zip(places, done.coordinates) if c.reflection]
     masses += [(None, np.inf)] if done.rows else []  # more rows than freedom
-    qdd, _, forces = done.roll_out(np.zeros(model.nv), {})
-    found = split(blocks, np.stack(done.multipliers(forces, [0.0] * len(done.rows))))
+    qdd, _, done.forces = done.roll_out(np.zeros(model.nv), {})
+    found = by_block(blocks, np.stack(done.multipliers([0.0] * len(done.rows))))
     a = qdd[np.argsort(order)]
-    return Early(a, found, states.beyond_coasting(a), masses)
+    return Solution(a, found, sweep.beyond_coasting(a), masses)
 
 
-def joint_forces(states, p):
-    """What the joints feel of the forces p on the clusters: h of the coasting robot."""
-    p, h = list(p), [None] * len(states)
-    for state in reversed(states):
+def joint_forces(sweep, p):
+    """h (nv,) of the coasting robot: the forces p on the clusters, projected onto the joints."""
+    p, h = list(p), [None] * len(sweep)
+    for state in reversed(sweep):
         k, up = state.cluster.index, state.cluster.parent
         h[k] = state.joint_bias(p[k])
         if up is not None:

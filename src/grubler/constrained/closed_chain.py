@@ -27,6 +27,8 @@ from ..algorithms.checks import checked
 from ..arguments import public
 from ..errors import GrublerError, InputError, unknown
 from ..model import Model
+from ..tolerances import CLOSURE_RANK
+from .chain_robot import Freely, Robot, pose_of
 from .constraints import (
     PERIOD,
     checked_gains,
@@ -36,10 +38,7 @@ from .constraints import (
     require_place,
 )
 from .held import HeldRows
-from .ports import Freely, Robot, pose_of
 from .relative import PointMotion, moved_place, relative_to
-
-RANK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +211,7 @@ class ClosedChain:
         free = self._free(states)
         A, _, speed = self._constraint(free, motions)
         inertia = sum(A[n] @ free[n].admittance @ A[n].T for n in A)
-        f = -np.linalg.lstsq(inertia, speed, rcond=RANK)[0]
+        f = -np.linalg.lstsq(inertia, speed, rcond=CLOSURE_RANK)[0]
         return {
             n: states[n].v + robot.pushed(states[n].q, A[n].T @ f)
             for n, robot in self.robots.items()
@@ -223,7 +222,7 @@ class ClosedChain:
     def _together(self, free, states, A, U):
         inertia = sum(A[n] @ free[n].admittance @ A[n].T for n in A)
         right = sum(A[n] @ self._alpha(free[n]) for n in A) + U
-        return -np.linalg.lstsq(inertia, right, rcond=RANK)[0]  # (0.35)
+        return -np.linalg.lstsq(inertia, right, rcond=CLOSURE_RANK)[0]  # (0.35)
 
     def _secondary_first(self, free, states, A, U):
         """ä_S from [M_S + J_S* A_S* (A_P Λ_P A_P*)⁻¹ A_S J_S], then f."""
@@ -249,7 +248,7 @@ class ClosedChain:
         inverse = np.zeros_like(inertia)
         for rows in self._blocks():
             here = np.ix_(rows, rows)
-            if np.linalg.cond(inertia[here]) > 1.0 / RANK:
+            if np.linalg.cond(inertia[here]) > 1.0 / CLOSURE_RANK:
                 raise InputError(
                     "secondary_first needs closures that the primary alone can serve, which it "
                     "cannot at this posture (some depend on each other, or are on the secondary "

@@ -21,6 +21,7 @@ from ..algebra.symbolic import is_symbolic
 from ..errors import InputError
 from ..mechanism.parts import WORLD, Frame, frozen
 from ..model import Model, as_vector
+from ..tolerances import ROTATION
 from .held import UNIVERSAL, HeldRows
 
 PERIOD = 0.1  # s, Featherstone's stabilisation period (Sec. IX-A)
@@ -190,7 +191,11 @@ def checked_pose(what: str, pose) -> Transform:
         R = np.array(R, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"{what}: give (R, p), a rotation matrix and a position") from None
-    if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() < 1e-6 or np.linalg.det(R) < 0:
+    if (
+        R.shape != (3, 3)
+        or not np.abs(R @ R.T - np.eye(3)).max() < ROTATION
+        or np.linalg.det(R) < 0
+    ):
         raise InputError(f"{what}: (R, p) needs a rotation matrix (3, 3)")
     return Transform.from_placement(R, as_vector(f"p of {what}", p, 3))
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra.spatial import ROUNDING, Transform, cross, cross_motion, skew
-
-CLOSED = 1e-9  # relative residual below which the free motions of rows count as a group
+from ..algebra.spatial import Transform, cross, cross_motion, skew
+from ..tolerances import GROUP_RANK, ROUNDING
 
 X_AXIS, Y_AXIS = np.eye(3)[:2]
 UNIVERSAL = np.eye(6)[[2, 3, 4, 5]]
@@ -62,22 +61,22 @@ class HeldRows:
     def group(self) -> Group | None:
         """The free motions, None if they are no group, or a helical one."""
         _, sizes, V = np.linalg.svd(self.K)
-        free = V[int(np.sum(sizes > CLOSED * sizes[0])) :]
+        free = V[int(np.sum(sizes > GROUP_RANK * sizes[0])) :]
         if len(free) == 0:
             return Group(None, False, False, np.zeros(3))
-        due = CLOSED * np.abs(self.K).max()
+        due = GROUP_RANK * np.abs(self.K).max()
         brackets = [cross_motion(a, b) for a in free for b in free]
         if any(np.abs(self.K @ bracket).max() > due for bracket in brackets):
             return None
         _, sizes, turns = np.linalg.svd(free[:, :3])
-        turns = turns[: int(np.sum(sizes > CLOSED))]
+        turns = turns[: int(np.sum(sizes > GROUP_RANK))]
         slides = len(free) > len(turns)
         if len(turns) == 0:
             return Group(None, False, slides, np.zeros(3))
         # a rotation w about the centre moves the frame's origin with -w x c
         levers = np.concatenate([self.K[:, 3:] @ skew(w) for w in turns])
         angular = np.concatenate([self.K[:, :3] @ w for w in turns])
-        centre = np.linalg.lstsq(levers, angular, rcond=CLOSED)[0]
+        centre = np.linalg.lstsq(levers, angular, rcond=GROUP_RANK)[0]
         if np.abs(levers @ centre - angular).max() > due * (1 + np.abs(centre).max()):
             return None
         axis = _clean(turns[0]) if len(turns) == 1 else None

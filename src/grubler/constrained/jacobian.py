@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.cluster_spatial import split
 from ..algorithms.kinematics import path_jacobian
 
 
@@ -26,10 +27,6 @@ def softness(rows):
     return np.concatenate([np.zeros(b.m) if b.R is None else b.R for b in rows])
 
 
-def split(rows, x) -> list:
+def by_block(rows, x) -> list:
     """A stacked vector by block."""
-    out, start = [], 0
-    for block in rows:
-        out.append(x[start : start + block.m])
-        start += block.m
-    return out
+    return split(x, [block.m for block in rows])

@@ -17,10 +17,9 @@ from ..algorithms.c_crba import c_crba
 from ..algorithms.c_rnea import c_rnea
 from ..algorithms.newton_euler import accelerated
 from ..algorithms.sweep import outward
+from ..tolerances import KKT_RANK
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, framed
-
-RANK = 1e-5  # singular values below this part of the largest count as zero
 
 
 def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
@@ -39,6 +38,7 @@ def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
     J, drift = jacobian_and_drift(sweep, rows)
     B = np.concatenate([np.linalg.solve(root, J.T), np.diag(np.sqrt(softness(rows)))])
     U, sizes, V = np.linalg.svd(B, full_matrices=False)
-    inverse = np.where(sizes > RANK * sizes[0], 1.0 / np.maximum(sizes, RANK * sizes[0]), 0.0)
+    least = KKT_RANK * sizes[0]
+    inverse = np.where(sizes > least, 1.0 / np.maximum(sizes, least), 0.0)
     moved = inverse * (V @ -(drift + J @ free))
     return free + np.linalg.solve(root.T, (U @ moved)[: model.nv]), V.T @ (inverse * moved)

@@ -23,7 +23,7 @@ from ..algorithms.c_rnea import joint_forces, net_forces
 from ..algorithms.newton_euler import accelerated
 from ..algorithms.projection import solve_from_leaves
 from ..algorithms.sweep import outward
-from .jacobian import jacobian_and_drift, softness, split
+from .jacobian import by_block, jacobian_and_drift, softness
 from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 
 
@@ -38,7 +38,7 @@ def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
     right = -(l + Y.T @ factor.scale(y))  # (5)
     multipliers = LDL(inverse_osim + np.diag(softness(rows))).solve(right)
     a = factor.backward(y + Y @ multipliers)
-    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+    return a, gathered(rows, by_block(rows, multipliers))
 
 
 def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
@@ -49,7 +49,7 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
     M = symmetric(M + J.T @ weighted)
     a = solve_from_leaves(M, force - weighted.T @ l)
     multipliers = -weight * (J @ a + l)
-    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+    return a, gathered(rows, by_block(rows, multipliers))
 
 
 def joint_space(model, q, v, tau, constraints, f_ext, desired):

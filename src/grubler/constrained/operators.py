@@ -251,43 +251,29 @@ class SpatialOperators:
 
     def _shift(self, force, motion) -> Operator:
         """One step to the parents, after `force`; its star one step outward, before `motion`."""
-
-        def inward(x):
-            parts = split(x, self._sizes)
-            out = [np.zeros(n) for n in self._sizes]
-            for k, up in enumerate(self._parents):
-                if up is not None:
-                    out[up] = out[up] + self.states[k].X.force_back(force(k, parts[k]))
-            return np.concatenate(out)
-
-        def outward(y):
-            parts = split(y, self._sizes)
-            out = [
-                np.zeros(self._sizes[k])
-                if up is None
-                else motion(k, self.states[k].X.motion(parts[up]))
-                for k, up in enumerate(self._parents)
-            ]
-            return np.concatenate(out)
-
-        return Operator((self.size, self.size), inward, outward)
+        return self._steps(force, motion, False)
 
     def _propagate(self, force, motion) -> Operator:
         """All steps to the base, and its star."""
+        return self._steps(force, motion, True)
+
+    def _steps(self, force, motion, every: bool) -> Operator:
+        joints = [(k, up) for k, up in enumerate(self._parents) if up is not None]
+
+        def parts(x):
+            source = split(x, self._sizes)
+            return source, source if every else [np.zeros(n) for n in self._sizes]
 
         def inward(x):
-            out = split(x, self._sizes)
-            for k in reversed(range(len(out))):
-                up = self._parents[k]
-                if up is not None:
-                    out[up] = out[up] + self.states[k].X.force_back(force(k, out[k]))
+            source, out = parts(x)
+            for k, up in reversed(joints):
+                out[up] = out[up] + self.states[k].X.force_back(force(k, source[k]))
             return np.concatenate(out)
 
         def outward(y):
-            out = split(y, self._sizes)
-            for k, up in enumerate(self._parents):
-                if up is not None:
-                    out[k] = out[k] + motion(k, self.states[k].X.motion(out[up]))
+            source, out = parts(y)
+            for k, up in joints:
+                out[k] = out[k] + motion(k, self.states[k].X.motion(source[up]))
             return np.concatenate(out)
 
         return Operator((self.size, self.size), inward, outward)

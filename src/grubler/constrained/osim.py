@@ -20,10 +20,11 @@ from ..algebra.linalg import LDL, symmetric
 from ..algorithms.c_crba import mass_matrix_of
 from ..algorithms.elimination import eliminations
 from ..algorithms.sweep import outward
+from ..tolerances import FRAME_RANK
+from .base_first import free_base
+from .carried import Carried
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
-from .pv import Carried, free_base
-from .recursion import Crossing, total
 from .rows import Rows, stacked
 
 
@@ -48,8 +49,7 @@ def pv_osim(model, q, frames):
     sweep = swept(model, q, frames)
     carried = Carried(frame_rows(sweep, frames))
     for joint in reversed(eliminations(sweep)):
-        k = joint.state.cluster.index
-        carried.cross(joint.state, Crossing(joint, None), carried.at(k))  # lines 7, 8, 10
+        carried.cross(joint, None)  # lines 7, 8, 10
     return carried.matrix(range(len(frames)))
 
 
@@ -78,7 +78,7 @@ class OsimSolve:
             (blocks, L, K, L.solve(np.concatenate([by_block[i] for i in blocks])))
             for blocks, L, K in self.parts
         ]
-        a = self.base.solve(total(K.T @ x for _, _, K, x in local))
+        a = self.base.solve(sum(K.T @ x for _, _, K, x in local))
         out: dict = {}
         for blocks, L, K, x in local:
             out |= self.carried.split(blocks, x - L.solve(K @ a))
@@ -115,8 +115,7 @@ def pv_osim_fast(model, q, frames):
     sweep = swept(model, q, frames)
     carried, joints = Carried(frame_rows(sweep, frames)), eliminations(sweep)
     for joint in reversed(joints[1:]):
-        k = joint.state.cluster.index
-        carried.cross(joint.state, Crossing(joint, None), carried.at(k))
+        carried.cross(joint, None)
     return OsimSolve(carried, joints[0].IA)
 
 
@@ -126,7 +125,7 @@ def moved_by_branches(model, frames) -> bool:
     for seed in range(3):
         sweep = swept(model, model.random_state(seed)[0], frames)
         J = jacobian_and_drift(sweep, frame_rows(sweep, frames))[0][:, 6:]
-        if np.linalg.matrix_rank(J, tol=1e-6 * max(np.linalg.norm(J), 1e-30)) == J.shape[0]:
+        if np.linalg.matrix_rank(J, tol=FRAME_RANK * max(np.linalg.norm(J), 1e-30)) == J.shape[0]:
             return True
     return False
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
 from ..errors import InputError
-from .jacobian import softness, split
+from .jacobian import by_block, softness
 from .ltl import Leaves, joint_space
 from .rows import gathered
 
@@ -49,4 +49,4 @@ def proximal(
     for _ in range(iterations - 1):
         multipliers = multipliers + damped.solve(right - inverse_osim @ multipliers)
     a = factor.backward(y + Y @ multipliers)
-    return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
+    return a, gathered(rows, by_block(rows, multipliers))

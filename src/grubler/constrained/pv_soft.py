@@ -11,7 +11,7 @@ stiffens the cluster in which its ends meet. That is PV-early without any hard r
 
 from __future__ import annotations
 
-from .pv_early import pv_early
+from .guard import pv_early
 
 
 def pv_soft(model, q, v, tau, constraints, f_ext=None, desired=None):

@@ -1,7 +1,7 @@
 """Resolving one constraint row against one joint coordinate, by a reflection of the rows.
 
 Rows K a + l = 0 and one coordinate with axis S: the reflection I - β w w' (65) turns ks = K S onto
-one row, the pivot, so that this row alone tells the coordinate's acceleration, y a + e = 0, and the
+one row, the pivot. This row alone determines the coordinate's acceleration, y a + e = 0, and the
 others, K̂ with K̂ S = 0, pass on (67), (68). Any row may be the pivot, also one with ks = 0 (Remark
 7): nothing is chosen by the posture.
 

@@ -1,6 +1,6 @@
 """A cluster's joint with constraint rows on it: coordinates eliminated one by one.
 
-A coordinate's acceleration is told by a constraint row where there is one, and by the joint's own
+A constraint row determines a coordinate's acceleration where there is one, and the joint's own
 inertia otherwise. Both have one form: with T = 1 - S y',
 
     qdd = -(y a + e),   H <- T' H T = H - y z' - z y',   z = U - (D/2) y,
@@ -19,16 +19,18 @@ import numpy as np
 from ..algebra.linalg import symmetric
 from ..algebra.spatial import skew
 from ..algebra.symbolic import is_symbolic
-from .recursion import total
+from ..tolerances import TURNING
 from .reflection import Reflection, Row, reflect
 
 
 @dataclass
 class Coordinate:
-    """One eliminated coordinate: see the module's formulas; g = 1/D where no row is resolved, else
-    0, tells how far the blocks that only pass through (`f` = F' S of each) move it. `mass` is what
-    the row feels of the joint, D / |K S|²: what it adds to the inertia H. A joint that is told adds
-    none; 1 / |K S| is how far it moves."""
+    """One eliminated coordinate, by the module's formulas.
+
+    The blocks that only pass through move it by g f λ, with f = F' S of each; g = 1/D where no row
+    is resolved, else 0. `mass` is the mass that the row feels of the joint, D / |K S|²: what it
+    adds to the inertia H. Where rows determine the motion it adds none, and `mass` is 1 / |K S|.
+    """
 
     S: np.ndarray
     tau: object
@@ -45,11 +47,14 @@ class Coordinate:
 
 @dataclass
 class Resolved:
-    """A cluster whose coordinates are eliminated, and the rows that pass on to its parent."""
+    """A cluster whose coordinates are eliminated, and the rows that pass on to its parent.
+
+    `forces` are those on the coordinates that the rows withstand, once known."""
 
     space: Own | Joined
     coordinates: list[Coordinate]
     rows: list[Row]
+    forces: list | None = None
 
     def roll_out(self, a_parent, multipliers):
         """(qdd (nv,), stacked acceleration, forces on the coordinates that the rows withstand).
@@ -60,7 +65,7 @@ class Resolved:
         a = self.space.unmoved(a_parent)
         for j in reversed(range(len(out))):
             c = self.coordinates[j]
-            push = total([c.f[b] @ multipliers[b] for b in c.f]) if c.f else 0.0
+            push = sum(c.f[b] @ multipliers[b] for b in c.f) if c.f else 0.0
             out[j] = -(c.y @ a + c.e) + c.g * push
             a = a + c.S * out[j]
             forces[j] = c.U @ a - c.u - push
@@ -68,18 +73,18 @@ class Resolved:
         return qdd, self.space.moved(a, a_parent, qdd), forces
 
     def balance(self, f, qdd):
-        """(forces as above, force on the parent) of a joint that is told, from the force f that its
-        bodies take and pass on: T' f + y tau, as p above."""
+        """(forces as above, force on the parent) where rows determine the motion, from the force f
+        that the bodies take and pass on: T' f + y tau, as p above."""
         f, forces = self.space.force(f, qdd), []
         for c in self.coordinates:
             forces.append(c.S @ f - c.tau)
             f = f - c.y * forces[-1]
         return forces, self.space.force_back(f)
 
-    def multipliers(self, forces, slots):
+    def multipliers(self, slots):
         """Those of the rows as they came, from those of the rows passed on, in `slots`."""
         slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
-        for c, force in reversed(list(zip(self.coordinates, forces, strict=True))):
+        for c, force in reversed(list(zip(self.coordinates, self.forces, strict=True))):
             if c.reflection is not None:
                 slots = c.reflection.multipliers(force, slots)  # (62)
         return slots
@@ -203,9 +208,9 @@ def turned_with(K, E, joint):
         return None
     Z = np.kron(np.eye(2), -skew(joint.motion.axis))
     W = K @ Z @ np.linalg.pinv(K)
-    if np.abs(K @ Z - W @ K).max() > 1e-12 or np.abs(W + W.T).max() > 1e-12:
+    if np.abs(K @ Z - W @ K).max() > TURNING or np.abs(W + W.T).max() > TURNING:
         return None
-    W = np.where(np.abs(W) < 1e-12, 0.0, 0.5 * (W - W.T))
+    W = np.where(np.abs(W) < TURNING, 0.0, 0.5 * (W - W.T))
     R = E @ joint.placement.E.T  # exp(-q axis×)
     i, j = (axis[0] + 1) % 3, (axis[0] + 2) % 3
     cosine, sine = R[i, i], R[i, j] * joint.motion.axis[axis[0]]
@@ -218,12 +223,11 @@ def space_of(state) -> Own | Joined:
     return Own(state) if single else Joined(state)
 
 
-def resolve(space, H, p, tau, rows, carried, moves, told):
+def resolve(space, H, p, tau, rows, carried, takes, determined: bool):
     """Eliminate the coordinates of a space; returns (Resolved, H and p seen from the parent).
 
-    `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of
-    each coordinate whether it moves the rows, `told` whether rows tell all of them, so that H need
-    not be known.
+    `carried` are the blocks that only pass through (their F, l and L are updated); `takes` says of
+    each coordinate if it takes a row; rows `determined` all of them: then H need not be known.
     """
     done: list[Coordinate] = []
     H, p, tau, rows = space.enter(H, p, tau, rows, carried)
@@ -236,11 +240,11 @@ def resolve(space, H, p, tau, rows, carried, moves, told):
             U = U - d.y * (d.z @ S) - d.z * (d.y @ S)
         U = U * left
         D, u = S @ U, tau[j] - S @ p
-        if moves[j] and rows:
+        if takes[j] and rows:
             axis = int(np.flatnonzero(S)[0]) if aligned else None
             reflection = reflect(rows, S, axis)
             rows, y, e, g = reflection.rows, reflection.y, reflection.e, 0.0
-            mass = (np.abs(reflection.size) if told else D) * reflection.inverse
+            mass = (np.abs(reflection.size) if determined else D) * reflection.inverse
             z, p = U - y * (0.5 * D), p - U * e + y * (D * e + u)
         else:
             reflection, mass, g = None, None, 1.0 / D

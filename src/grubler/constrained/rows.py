@@ -19,11 +19,9 @@ from ..algorithms.newton_euler import Motion
 from ..algorithms.sweep import Sweep, base_acceleration
 from ..mechanism.parts import WORLD, Frame
 from ..reduction.reduced import oblique, reduced, spinners
+from ..tolerances import ON_AXIS, ROW_RANK
 from .constraints import Checked
 from .relative import PointMotion, moved_place, relative_to
-
-ON_AXIS = 1e-14  # how far from a hinge's axis a point is on it, in metres
-RANK = 1e-9  # rows on one body that depend on each other to this precision are redundant
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +240,7 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
         F = np.concatenate([b.ends[k] for b in mine], axis=1)
         scale = np.linalg.norm(F, axis=0)
         _, sizes, _ = np.linalg.svd(F / scale)
-        rank = int(np.sum(sizes > RANK * sizes[0]))
+        rank = int(np.sum(sizes > ROW_RANK * sizes[0]))
         if rank == F.shape[1]:
             continue
         V = np.linalg.svd(F)[2][:rank]
@@ -256,13 +254,13 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
     return [merged.get(i, block) for i, block in enumerate(blocks) if i not in gone]
 
 
-def gathered(blocks: list[Rows], multipliers: list, total: int):
+def gathered(blocks: list[Rows], multipliers: list):
     """All multipliers in the order of the constraints."""
     rows: dict[int, object] = {}
     for block, x in zip(blocks, multipliers):
         full = x if block.basis is None else block.basis @ x
         rows |= {r: full[i] for i, r in enumerate(block.index)}
-    return np.stack([rows[r] for r in range(total)]) if total else np.zeros(0)
+    return np.stack([rows[r] for r in range(len(rows))]) if rows else np.zeros(0)
 
 
 def stacked(sweep, body: int, F):

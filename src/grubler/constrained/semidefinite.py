@@ -11,9 +11,8 @@ import numpy as np
 
 from ..algebra.linalg import LDL
 from ..compiler import precision
+from ..tolerances import PIVOT, PIVOT_NOISE
 
-TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
-NOISE = 100.0  # times the precision: below, a pivot is rounding error in any case
 REFINED = 2  # times: each gains all digits but those that a pivot is small by
 
 
@@ -22,7 +21,7 @@ class Semidefinite:
 
     def __init__(self, A, alive):
         self.n = A.shape[0]
-        n, tolerance = self.n, max(TOLERANCE, NOISE * precision())
+        n, tolerance = self.n, max(PIVOT, PIVOT_NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k

@@ -11,11 +11,10 @@ from ..errors import ClosureError
 from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import Body
+from ..tolerances import ASSEMBLED, OPEN_LOOP
 from .embedding import Embedding, side_by_side
 from .limits import clipped, excess, room, unwound
 
-CLOSED = 1e-12  # what assembly aims at, m or rad
-TOLERANCE = 1e-7  # an open loop beyond this is an error: round-off of CAD files stays below
 RESTARTS = 30
 YIELDING = 1e-4  # weight of rows that round-off keeps from closing, once the others are closed
 EXPLAINED = (
@@ -71,7 +70,7 @@ def _marquardt(
     damping, slow = 1e-3, 0
     for _ in range(200):
         gap = np.abs(phi).max(initial=0.0)
-        if gap < CLOSED * 1e-2 or damping > 1e12 or slow > 12:
+        if gap < ASSEMBLED * 1e-2 or damping > 1e12 or slow > 12:
             break
         K = weights[:, None] * slopes(bodies, loops, positions)
         step = _step(K, phi, free, damping, gap)
@@ -84,7 +83,7 @@ def _marquardt(
         slow = slow + 1 if after > 0.999 * before else 0
         if after < before:
             positions, phi, damping = moved, phi_moved, damping * 0.1
-        elif gap < CLOSED:
+        elif gap < ASSEMBLED:
             break
         else:
             damping = max(damping, 1e-6) * 10
@@ -109,7 +108,7 @@ def _step_within(K, phi, free, damping: float, gap: float, step, ways) -> np.nda
     """The step of those columns that it does not take beyond a limit at which they stand."""
     down, up = ways
     while True:
-        stuck = ((down > -CLOSED) & (step < 0)) | ((up < CLOSED) & (step > 0))
+        stuck = ((down > -ASSEMBLED) & (step < 0)) | ((up < ASSEMBLED) & (step > 0))
         if not stuck.any():
             return np.clip(step, down, up)
         free = np.setdiff1d(free, np.flatnonzero(stuck))
@@ -165,12 +164,12 @@ def close_cluster(
 
     solved = _solved(joint, guess)
     finite = all(np.all(np.isfinite(x)) for x in solved.values())
-    if not finite or max(loop.opening(solved) for loop in joint.loops) > TOLERANCE:
+    if not finite or max(loop.opening(solved) for loop in joint.loops) > OPEN_LOOP:
         return close(joint.bodies, joint.loops, guess, held, accept=accept)
     wanted = {body.index for c, body in enumerate(_by_column(joint.bodies)) if c in held}
     wanted |= set(named)
     guess, beyond = solved | {i: guess[i] for i in wanted}, excess(joint.bodies, solved)
-    if any(np.abs(solved[i] - guess[i]).max() > CLOSED for i in wanted):
+    if any(np.abs(solved[i] - guess[i]).max() > ASSEMBLED for i in wanted):
         return close(joint.bodies, joint.loops, guess, held, accept=accept)
     kept = wanted | {body.index for body in joint.coordinates if body.index in beyond}
     if beyond.keys() <= kept:
@@ -184,7 +183,7 @@ def _solved(joint: Embedding, positions: dict) -> dict:
         return joint.positions(np.concatenate([positions[b.index] for b in joint.coordinates]))
 
 
-def same_pose(bodies: Sequence[Body], a: dict, b: dict, tolerance: float = TOLERANCE) -> bool:
+def same_pose(bodies: Sequence[Body], a: dict, b: dict, tolerance: float = OPEN_LOOP) -> bool:
     """Whether every joint places its body equally; turns by 2π count as equal, NaN as different."""
     for body in bodies:
         X, Y = (body.joint.motion.transform(x[body.index]) for x in (a, b))
@@ -213,7 +212,7 @@ def _close_within(
             start = _random_within(bodies, guess, held, rng, min(1.5, 0.2 * attempt))
         start = clipped(bodies, start, kept)
         positions, gap = newton(bodies, loops, start, held, limits=True)
-        if gap > TOLERANCE and attempt < 2:
+        if gap > OPEN_LOOP and attempt < 2:
             # some limit cannot be kept: joints that stop the closure at a limit may pass it
             positions, gap = newton(bodies, loops, positions, held)
         if not _closed(loops, positions, gap, accept):
@@ -274,7 +273,7 @@ def _search(
         positions, gap = newton(bodies, loops, start, held)
         if _closed(loops, positions, gap, accept):
             return positions, positions
-        stalled = stalled + 1 if gap > TOLERANCE and 0.99 < gap / best_gap < 1.01 else 0
+        stalled = stalled + 1 if gap > OPEN_LOOP and 0.99 < gap / best_gap < 1.01 else 0
         if gap < best_gap:
             best, best_gap = positions, gap
         if stalled >= 4:  # start after start ends with the same gap: out of reach
@@ -283,7 +282,7 @@ def _search(
 
 
 def _closed(loops: Sequence[Loop], positions: dict, gap: float, accept: Accept = None) -> bool:
-    closed = gap < TOLERANCE and all(loop.on_branch(positions) for loop in loops)
+    closed = gap < OPEN_LOOP and all(loop.on_branch(positions) for loop in loops)
     return closed and (accept is None or accept(positions))
 
 
@@ -335,7 +334,7 @@ def check_closed(loops: Sequence[Loop], positions: dict) -> None:
             raise ClosureError(
                 f"loop '{loop.name}' cannot be closed at this q: its joints are out of reach"
             )
-        if not loop.opening(positions) <= TOLERANCE:
+        if not loop.opening(positions) <= OPEN_LOOP:
             raise ClosureError(
                 f"loop '{loop.name}' is open by {loop.gap(positions)} at this q: "
                 "use model.assemble(q)"

@@ -20,9 +20,7 @@ from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop
 from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.parts import Body
-
-SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
-DEAD = 1e-6  # bars of a closed form that meet at a smaller angle are stretched
+from ..tolerances import DEAD_POINT, LOST_PIVOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +174,7 @@ class ExplicitJoint(Embedding):
         """Refuse a dead point of a closed form, where positions give no velocities."""
         for step in self.steps:
             conditioning = getattr(step, "conditioning", None)
-            if conditioning is not None and not conditioning(positions) > DEAD:
+            if conditioning is not None and not conditioning(positions) > DEAD_POINT:
                 raise PartitionError(
                     f"loop '{step.name}' is at a dead point at this q: joints "
                     f"{', '.join(body.joint.name for body in step.inputs)} do not determine the "
@@ -256,7 +254,7 @@ class ImplicitJoint(Embedding):
         K, _ = self.constraint(positions, None)
         Kd = K[np.ix_(self.kept, self.dependent)]
         sizes = np.linalg.svd(Kd, compute_uv=False)
-        if sizes[-1] < SINGULAR * max(sizes[0], 1e-300):
+        if sizes[-1] < LOST_PIVOT * max(sizes[0], 1e-300):
             names = ", ".join(f"'{loop.name}'" for loop in self.loops)
             raise PartitionError(
                 f"the partition of loop {names} is singular at this q (smallest pivot "

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import Body
-
-SLACK = 1e-9  # rad or m: rounding of a joint that stands at its limit
+from ..tolerances import LIMIT_SLACK
 
 
 def room(bodies: Sequence[Body], positions: Mapping) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +34,7 @@ def excess(bodies: Iterable[Body], positions: Mapping) -> dict[int, float]:
             continue
         at = float(positions[body.index][0])
         beyond = max(low - at, at - high)
-        if not beyond <= SLACK:
+        if not beyond <= LIMIT_SLACK:
             found[body.index] = beyond
     return found
 
@@ -44,7 +43,7 @@ def further_out(bodies: Iterable[Body], before: Mapping, after: Mapping) -> list
     """Joints that stand beyond a limit in `after`, and further than in `before`."""
     bodies = list(bodies)
     start, end = excess(bodies, before), excess(bodies, after)
-    return [b for b in bodies if end.get(b.index, 0.0) > start.get(b.index, 0.0) + SLACK]
+    return [b for b in bodies if end.get(b.index, 0.0) > start.get(b.index, 0.0) + LIMIT_SLACK]
 
 
 def clipped(bodies: Sequence[Body], positions: Mapping, keep: Iterable[int] = ()) -> dict:
@@ -72,9 +71,10 @@ def unwound(bodies: Sequence[Body], loops: Sequence[Loop], positions: Mapping) -
         low, high = body.joint.limits
         turn = 2 * np.pi
         at = positions[body.index]
-        up = at + turn * np.ceil((low - SLACK - at) / turn)  # the lowest one above the lower limit
-        down = at - turn * np.ceil((at - high - SLACK) / turn)
+        # the lowest one above the lower limit, and the highest below the upper one
+        up = at + turn * np.ceil((low - LIMIT_SLACK - at) / turn)
+        down = at - turn * np.ceil((at - high - LIMIT_SLACK) / turn)
         moved = up if np.isfinite(low) else down
-        if low - SLACK <= moved[0] <= high + SLACK:
+        if low - LIMIT_SLACK <= moved[0] <= high + LIMIT_SLACK:
             turned[body.index] = np.clip(moved, low, high)
     return turned

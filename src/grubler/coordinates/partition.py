@@ -18,15 +18,11 @@ from ..mechanism.loops import LinearCoupling, Loop
 from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.loops.modules import recognise
 from ..mechanism.parts import Body, frozen
-from .assembly import TOLERANCE as CLOSED
+from ..tolerances import OPEN_LOOP, PARTITION_CONDITION, PARTITION_RANK, ROUNDED_LOOP, WRONG_LOOP
 from .assembly import close, residual
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint, OpenJoint, stack_rows
 from .ranks import Rank, read_rank
 
-RANK = 1e-6  # singular values below this share of the largest are round-off
-CONDITION = 1e7  # a chosen partition worse than this is refused
-ROUND_OFF = 1e-4  # m or rad: loops that stay open by less while they move were rounded
-AJAR = 1e-5  # m or rad: loops that assembly leaves open by more are wrong, not rounded
 MARGIN = 4.0  # between the gap that was met by sampling and the gap that is let pass
 KEEP = 0.5  # among columns within this share of the best pivot the last is solved for
 
@@ -145,7 +141,7 @@ def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference:
     try:
         assembled = close(bodies, loops, reference)
     except ClosureError as error:  # rows that repeat each other but for round-off cannot all close
-        jammed, assembling = error, [_with_slack(loop, AJAR) for loop in loops]
+        jammed, assembling = error, [_with_slack(loop, WRONG_LOOP) for loop in loops]
         try:
             assembled = close(bodies, assembling, reference, restarts=3)
         except ClosureError:
@@ -190,8 +186,8 @@ def _doubtful_joint(bodies, loops, samples, reading: Rank, jammed: ClosureError 
     if not higher or reading.rank == low:
         joint, at = _joint(bodies, loops, samples, low)
         open_by = _open_by(joint, samples[0])
-        if open_by < ROUND_OFF:
-            slack = MARGIN * max(open_by, CLOSED)
+        if open_by < ROUNDED_LOOP:
+            slack = MARGIN * max(open_by, OPEN_LOOP)
             taken = f"loop {names}: round-off of its description leaves {slack:.1e} m or rad open"
             if higher:
                 taken += f"; {_two_readings(joint, reading, low, higher[0])}"
@@ -229,7 +225,7 @@ def _with_slack(loop: Loop, slack) -> Loop:
 def _open_by(joint: ImplicitJoint, start: dict) -> float:
     """The largest residual, m or rad, while the independent joints of a cluster take steps up to
     one radian or metre; infinite if no such step can be taken."""
-    rng, found, loops = np.random.default_rng(2), [], _yielding(joint, ROUND_OFF)
+    rng, found, loops = np.random.default_rng(2), [], _yielding(joint, ROUNDED_LOOP)
     for size in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0):
         step = np.zeros(joint.nv_span)
         step[list(joint.independent)] = size * rng.uniform(-1, 1, joint.nv)
@@ -245,7 +241,7 @@ def _open_by(joint: ImplicitJoint, start: dict) -> float:
 def rank(K: np.ndarray) -> int:
     """The rank of a matrix of exact numbers, at one configuration."""
     s = np.linalg.svd(K, compute_uv=False)
-    return int(np.sum(s > RANK * max(s[0], 1e-300))) if s.size else 0
+    return int(np.sum(s > PARTITION_RANK * max(s[0], 1e-300))) if s.size else 0
 
 
 def _neighbours(bodies, loops, assembled: dict) -> list[dict]:
@@ -287,7 +283,7 @@ def choose(bodies, loops, K: np.ndarray, r: int) -> tuple[list[int], list[int]]:
 def pivots(A: np.ndarray, count: int, stages: list[list[int]], prefer_last: bool) -> list[int]:
     """`count` independent columns of A, the earlier stages first, by pivoted orthogonalisation."""
     A = np.array(A, dtype=float)
-    floor = RANK * np.linalg.norm(A, axis=0).max(initial=0.0)
+    floor = PARTITION_RANK * np.linalg.norm(A, axis=0).max(initial=0.0)
     chosen: list[int] = []
     for stage in stages:
         candidates = list(stage)
@@ -320,7 +316,7 @@ def _refuse_choice(loops, names, flags, dependent, Kd) -> None:
             f"{len(names) - len(dependent)} and the other joints do not determine it; "
             "remove independent=False"
         )
-    if len(dependent) and np.linalg.cond(Kd) > CONDITION:
+    if len(dependent) and np.linalg.cond(Kd) > PARTITION_CONDITION:
         raise PartitionError(
             f"the independent joints chosen for loop '{loop}' do not determine the others "
             f"(condition {np.linalg.cond(Kd):.1e}): mark other joints independent=True"

@@ -16,11 +16,8 @@ import numpy as np
 
 from ..mechanism.loops import Loop
 from ..mechanism.parts import Body
+from ..tolerances import RANK_ALIKE, RANK_CERTAIN, RANK_NOISE
 from .embedding import stack_rows
-
-CERTAIN = 1e-3  # a scaled singular value above this is a constraint
-NOISE = 1e-9  # one below this is round-off of double precision
-CLOSED = 1e-7  # the gap that assembly leaves open: singular values below it are all alike
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Rank:
 
     def cut(self, rank: int) -> float:
         """A size between the smallest of `rank` constraints and the largest round-off."""
-        ends = np.maximum(np.append(self.sizes, 0.0), NOISE)
+        ends = np.maximum(np.append(self.sizes, 0.0), RANK_NOISE)
         return float(np.sqrt(ends[rank - 1] * ends[rank])) if rank else np.inf
 
 
@@ -44,8 +41,8 @@ def read_rank(bodies: Sequence[Body], loops: Sequence[Loop], samples: Sequence[M
     if not sizes.size or sizes[0] <= 0:
         return Rank(0, None, sizes)
     sizes = sizes / sizes[0]
-    certain, possible = int(np.sum(sizes > CERTAIN)), int(np.sum(sizes > NOISE))
-    ends = np.maximum(np.append(sizes, 0.0), CLOSED)
+    certain, possible = int(np.sum(sizes > RANK_CERTAIN)), int(np.sum(sizes > RANK_NOISE))
+    ends = np.maximum(np.append(sizes, 0.0), RANK_ALIKE)
     gaps = {r: ends[r - 1] / ends[r] for r in range(certain, possible + 1)}
     best, *others = sorted(gaps, key=gaps.get, reverse=True)
     return Rank(best, others[0] if others else None, sizes)

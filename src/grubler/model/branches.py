@@ -14,6 +14,7 @@ from ..coordinates.limits import clipped, excess, unwound
 from ..errors import InputError
 from ..mechanism.layout import Layout
 from ..mechanism.parts import Body, frozen
+from ..tolerances import OPEN_LOOP
 from . import Model, as_position, as_vector
 from .clusters import Cluster
 
@@ -69,7 +70,7 @@ def _ways(cluster: Cluster, start: dict, limits: bool, tries: int) -> list[dict]
         if limits:
             guess = clipped(joint.bodies, guess, _held_bodies(joint))
         positions, gap = assembly.newton(joint.bodies, cluster.loops, guess, held, limits)
-        if not gap < assembly.TOLERANCE or not all(l.on_branch(positions) for l in cluster.loops):
+        if not gap < OPEN_LOOP or not all(l.on_branch(positions) for l in cluster.loops):
             continue
         positions = unwound(joint.bodies, cluster.loops, positions)
         if limits and excess(joint.bodies, positions).keys() - excess(joint.bodies, start).keys():

@@ -22,13 +22,13 @@ from ..coordinates.partition import closed_form, implicit_joint, pivots, rank
 from ..errors import ClosureError, InputError, ModelError, PartitionError, unknown
 from ..mechanism.loops.modules import ClosedForm, choose_branches
 from ..mechanism.parts import frozen
+from ..tolerances import SAME_POSE
 from . import Model, as_vector
 from .clusters import Cluster, build_clusters
 
 if TYPE_CHECKING:
     from ..typing import Array, ArrayLike
 
-SAME_POSE = 1e-6  # m, or entries of rotations: round-off of closed loops near a dead point
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
 

@@ -18,9 +18,9 @@ from ..errors import ClosureError
 from ..mechanism.joints import KINDS, perpendicular
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import WORLD, Body, TreeJoint
+from ..tolerances import RIGID
 
 LONGEST = 3  # links in a row that may spin together
-ZERO = 1e-8
 TRIALS = 4  # neighbours at which a joint must rest that is said never to move
 
 
@@ -60,7 +60,7 @@ def _resting(joint: Embedding, positions: Mapping) -> set[int]:
     """Bodies whose tree joints do not move at these positions."""
     G, _, _ = joint.velocity_map(positions, None)
     size = np.abs(G).max(initial=1.0)
-    return {i for i, columns in joint.columns.items() if np.abs(G[columns]).max() < ZERO * size}
+    return {i for i, columns in joint.columns.items() if np.abs(G[columns]).max() < RIGID * size}
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ def idle_motions(
         for z in motions.T:
             moved = [twists[i] @ z for i in chain]
             size = np.linalg.norm(moved[0])
-            same = all(np.linalg.norm(m - moved[0]) < ZERO * size for m in moved)
-            if size < ZERO or not same:
+            same = all(np.linalg.norm(m - moved[0]) < RIGID * size for m in moved)
+            if size < RIGID or not same:
                 continue
-            spins = bool(np.linalg.norm(moved[0][:3]) > ZERO * size)
+            spins = bool(np.linalg.norm(moved[0][:3]) > RIGID * size)
             rates = {i: G[columns] @ z for i, columns in joint.columns.items()}
-            rates = {i: x for i, x in rates.items() if np.abs(x).max() > ZERO}
+            rates = {i: x for i, x in rates.items() if np.abs(x).max() > RIGID}
             found.append(IdleMotion(tuple(sorted(chain)), loop.name, spins, rates))
     return found
 
@@ -189,7 +189,7 @@ def lock(bodies: Sequence[Body], idle: IdleMotion, positions: Mapping):
         joint = bodies[i].joint
         if joint.nv == 2:
             left = joint.motion.subspace(positions[i])[:, int(np.argmin(np.abs(rate)))]
-            turns = np.linalg.norm(left[:3]) > ZERO
+            turns = np.linalg.norm(left[:3]) > RIGID
             kind = KINDS["revolute" if turns else "prismatic"]
             motion = kind(axis=left[:3] if turns else left[3:])
         elif joint.kind == "spherical":
@@ -228,7 +228,7 @@ def _twists(joint: Embedding, positions: Mapping, G: np.ndarray) -> dict[int, np
 def _null_space(A: np.ndarray) -> np.ndarray:
     _, s, Vt = np.linalg.svd(A)
     size = s[0] if len(s) and s[0] > 0 else 1.0
-    return Vt[int(np.sum(s > ZERO * size)) :].T
+    return Vt[int(np.sum(s > RIGID * size)) :].T
 
 
 def carriers_outside(bodies: Sequence[Body], members: Iterable[int]) -> set[int]:

@@ -16,10 +16,11 @@ import numpy as np
 from ..algebra.linalg import joined, solve_general, stacked
 from ..compiler import compile_function, iterate
 from ..coordinates import assembly
-from ..coordinates.limits import SLACK, clipped, excess, further_out
+from ..coordinates.limits import clipped, excess, further_out
 from ..coordinates.newton import equations, largest_entry, newton_step, reversal
 from ..errors import ClosureError, InputError
 from ..mechanism.parts import Body
+from ..tolerances import LIMIT_SLACK, OPEN_LOOP, SAMPLED, SAMPLED_CONDITION
 from . import Model
 from .clusters import Cluster
 from .fingerprint import fingerprint
@@ -31,8 +32,6 @@ MARGIN = 0.1  # share of a joint's range: the start keeps this far from its limi
 PIECES = 4
 LEAP = 1.0  # rad or m a piece: dependent joints that would move further are near a dead point
 STEPS = 20  # Newton steps a piece
-CLOSED = 1e-14  # m or rad, by Newton steps; closed to TOLERANCE is good enough
-CONDITION = 1e4  # of K_d: beyond this the partition is too near to its singularity
 
 
 def random_state(model: Model, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +166,7 @@ def _regular(Kd: np.ndarray, side: float) -> np.ndarray:
     """Which of a stack of matrices K_d are well conditioned and on the given side."""
     finite = np.isfinite(Kd).all(axis=(1, 2))
     Kd = np.where(finite[:, None, None], Kd, 0.0)
-    return finite & (np.linalg.cond(Kd) < CONDITION) & (np.linalg.slogdet(Kd)[0] == side)
+    return finite & (np.linalg.cond(Kd) < SAMPLED_CONDITION) & (np.linalg.slogdet(Kd)[0] == side)
 
 
 def random_states(model: Model, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -206,7 +205,7 @@ def _watched(model: Model) -> list[tuple[int, Body]]:
 
 def _good(model: Model, gaps, values, pivots, watched) -> np.ndarray:
     """Which clusters of which states are usable, (n, clusters); the batch's `_usable`."""
-    good = gaps <= assembly.TOLERANCE  # NaN is not
+    good = gaps <= OPEN_LOOP  # NaN is not
     for (cluster, body), x in zip(watched, values.T[1:], strict=True):
         beyond = _further_out(body, _start(model)[body.index][0], x)
         good[:, cluster] &= ~beyond
@@ -221,7 +220,7 @@ def _further_out(body: Body, start: float, x: np.ndarray) -> np.ndarray:
     """Whether positions of one joint are beyond its limits, and further than its start."""
     low, high = body.joint.limits
     allowed = max(low - start, start - high, 0.0)
-    return ~(np.maximum(low - x, x - high) <= allowed + SLACK)
+    return ~(np.maximum(low - x, x - high) <= allowed + LIMIT_SLACK)
 
 
 @lru_cache(maxsize=32)
@@ -267,7 +266,9 @@ def _piece(joint, x, step):
     positions = joint.positions(x[:-1])
     moved = joint.spanning.integrate(positions, _along(joint, positions, step))
     moved = joint.spanning.stack(moved)
-    closed, left, _ = iterate(lambda x: newton_step(joint, x), moved, count=STEPS, tolerance=CLOSED)
+    closed, left, _ = iterate(
+        lambda x: newton_step(joint, x), moved, count=STEPS, tolerance=SAMPLED
+    )
     gap = np.maximum(x[-1], _gap(joint, joint.positions(closed), left))
     return np.concatenate([closed, np.stack([gap])])
 

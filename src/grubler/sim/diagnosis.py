@@ -9,6 +9,7 @@ import numpy as np
 from ..algorithms import energy
 from ..compiled import problem as compiled
 from ..model import Model
+from ..tolerances import ENERGY_NOISE
 from .kernel import Kernel
 
 LOOKED_AT = 3  # states before the end that are looked at
@@ -18,7 +19,6 @@ NEAR = 16.0  # times the squared distance at which a step stops: what is named a
 # Energy that nobody put in between two looks, relative to the largest kinetic energy so far plus
 # the work and the potential energy exchanged. At sensible steps the integrators err by far less.
 LOST = {"semi_implicit": 0.5, "rk4": 0.05, "implicit_midpoint": 0.05}
-FLOOR = 1e-7  # of the total energy: rounding of its potential part
 
 _SINGULAR = {
     "mechanism": "loop '{}' is at a singularity of the mechanism itself, where its mobility "
@@ -102,5 +102,5 @@ class EnergyBalance:
         """Whether energies (kinetic, potential) differ by the work, within what is tolerated."""
         gain = sum(after) - sum(before)
         scale = self._largest + exchanged + np.abs(after[1] - before[1])
-        floor = FLOOR * (np.abs(after[0]) + np.abs(after[1])) + 1e-12
+        floor = ENERGY_NOISE * (np.abs(after[0]) + np.abs(after[1])) + 1e-12
         return np.abs(gain - work) <= self._lost * scale + floor

@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from ..algebra.spatial import Transform
-from ..coordinates.assembly import TOLERANCE
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import WORLD, Body
 from ..model import Model
+from ..tolerances import OPEN_LOOP
 from . import palette
 from .meshes import loaded
 from .outline import Outline, Room, body_poses, loop_ends, rotors
@@ -56,7 +56,7 @@ class LoopLine:
 
     @property
     def closed(self) -> bool:
-        return self.gap <= TOLERANCE
+        return self.gap <= OPEN_LOOP
 
     @property
     def segments(self) -> np.ndarray:

@@ -26,12 +26,11 @@ import numpy as np
 from ....algebra.linalg import determinant
 from ....algebra.spatial import Transform, axis_rotation, cross
 from ....algebra.symbolic import cos_sin
+from ....tolerances import AXES_MEET
 from ...joints import Prismatic, Revolute, Universal
 from ...parts import Body
 from ..chain import Way
 from .base import ClosedForm, angle_between
-
-MEET = 1e-7  # m: axes that pass closer than this meet
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +307,7 @@ class RusLeg(GimbalLeg):
             return None
         frame = loop.frame_S if on_S else loop.frame_P
         rod = gimbal.inner.r + gimbal.inner.E.T @ frame.r - gimbal.centre
-        if np.linalg.norm(rod) < MEET:
+        if np.linalg.norm(rod) < AXES_MEET:
             return None
         carrier = leg[1].joint.placement
         pivot = carrier.r + carrier.E.T @ gimbal.centre
@@ -332,7 +331,7 @@ def find_gimbal(bodies: tuple[Body, ...]) -> Gimbal | None:
     place = bodies[1].joint.placement
     second = place.E.T @ second
     normal = np.cross(first, second)
-    if np.linalg.norm(normal) < 1e-3 or abs(normal @ place.r) > MEET * np.linalg.norm(normal):
+    if np.linalg.norm(normal) < 1e-3 or abs(normal @ place.r) > AXES_MEET * np.linalg.norm(normal):
         return None
     # first * l = r + second * m, in the least-squares sense
     l, m = np.linalg.lstsq(np.stack([first, -second], axis=1), place.r, rcond=None)[0]

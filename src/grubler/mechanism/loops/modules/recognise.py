@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ....errors import ModelError
+from ....tolerances import CANDIDATE_DEAD_POINT, CLOSED_FORM
 from ...parts import Body
 from ..base import ExplicitLoop, Loop
 from ..joint import LoopJoint
@@ -25,9 +26,6 @@ from .legs import RusLeg, UpsLeg
 from .planar import PlanarClosure, planar_sides, two_paths
 from .recut import Recut, recut_candidates
 from .slider_crank import SliderCrank
-
-DEAD = 1e-3  # a candidate that meets at a smaller angle is at a dead point
-CLOSED = 1e-7  # m or rad: what the closed form may leave open, CAD round-off
 
 
 def recognise(
@@ -62,7 +60,8 @@ def candidates(loop: Loop, reference: Mapping) -> list[ClosedForm]:
     found = planar_candidates(loop, reference) + recut_candidates(loop, reference)
     found += leg_candidates(loop, reference)
     rated = [(c.conditioning(reference), c) for c in found]
-    rated = [(size, c) for size, c in rated if size > DEAD and _closes(c, reference)]
+    rated = [pair for pair in rated if pair[0] > CANDIDATE_DEAD_POINT]
+    rated = [pair for pair in rated if _closes(pair[1], reference)]
     return [c for _, c in sorted(rated, key=lambda pair: -pair[0])]
 
 
@@ -113,7 +112,7 @@ def _closes(candidate: ClosedForm, reference: Mapping) -> bool:
         return False
     values = dict(reference) | candidate._spread(candidate.outputs, solved)
     gap = np.abs(candidate.loop.residual(values)).max()
-    return bool(gap < CLOSED and np.abs(solved - candidate.centre).max() < 1e-3)
+    return bool(gap < CLOSED_FORM and np.abs(solved - candidate.centre).max() < 1e-3)
 
 
 def _ordered_choice(choices: list[list], must: set[int]):

@@ -20,6 +20,7 @@ from ..algorithms.kinematics import body_transforms
 from ..algorithms.sweep import outward
 from ..compiled.problem import compile
 from ..errors import InputError
+from ..tolerances import TILT
 from .osim import frame_rows
 
 
@@ -78,7 +79,7 @@ class Robot:
             if model.frame(frame).body < 0:
                 raise InputError(f"port '{frame}' of '{name}' is fixed to the world")
         R, p = (np.eye(3), np.zeros(3)) if place is None else map(np.asarray, place)
-        if np.abs(R @ model.gravity - model.gravity).max() > 1e-9:
+        if np.abs(R @ model.gravity - model.gravity).max() > TILT:
             raise InputError(f"the place of '{name}' tilts it: turn it about the vertical only")
         self.R, self.p = R, p
         self.compiled = compiled

@@ -1,49 +1,102 @@
-"""What PV-early knows of a robot's constraints before it sees a posture.
+"""How PV-early resolves the constraints of a model: a `Plan`, made before any posture is known.
 
-Which joints move the rows that come to them, how far as a rule, and where rows are carried.
+The rows that come to a joint coordinate have a lever there, |K S|. A coordinate that moves them
+takes one. Where levers are short at every posture, or few rows are left next to the base, it is
+better to carry rows on to the world, as in PV.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..algorithms.sweep import outward
+from ..tolerances import NO_LEVER, SHORT_LEVER
 from .reflection import Row, reflect
 from .rows import constraint_rows, framed, independent_rows
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
-NEVER = 1e-12  # |K S|² of a joint that does not move a row
-SHORT = 2e-6  # |K S|² of a joint that is never the one to take a row, by the longest lever
 SHORT_ARM = 8  # joints whose mass matrix may have fewer numbers than the inertias of their links
-POSTURES = 7  # random ones, at which things are found out
+POSTURES = 7  # random ones, at which levers and accuracies are sampled
+NEAR = (0, 3, 4)  # coordinates on a fixed base at which rows may be carried
 
 
-class Lever(NamedTuple):
-    """What is known of |K S|² at a joint coordinate: its median, whether it is ever more than zero,
-    and whether it is the same at all postures."""
+@dataclass(frozen=True)
+class Plan:
+    """
+    | field      | meaning                                                                        |
+    |------------|--------------------------------------------------------------------------------|
+    | takes      | the joint coordinates (cluster, index) that take a row where one comes         |
+    | carries    | the clusters at which rows are no longer resolved but carried to the world     |
+    | determined | the clusters whose motion rows determine, as that of their parents up to the   |
+    |            | world: no inertia is carried across them                                       |
+    | near       | so many coordinates next to a fixed base carry rows to save operations         |
+    | at_once    | True: all joints of a short arm are eliminated at once, in joint space         |
+    | joints     | the name of each cluster's first joint, for printing                           |
+    """
 
-    usual: float
-    moves: bool
-    constant: bool
+    takes: frozenset[tuple[int, int]]
+    carries: frozenset[int]
+    determined: frozenset[int]
+    near: int
+    at_once: bool
+    joints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = ["all joints at once, in joint space" if self.at_once else "joint by joint"]
+        for k, joint in enumerate(self.joints):
+            count = sum(cluster == k for cluster, _ in self.takes)
+            if k in self.carries:
+                lines.append(f"  {joint}: rows pass, carried to the world")
+            elif count:
+                known = ", which determine its motion" if k in self.determined else ""
+                lines.append(f"  {joint}: takes {count} row{'s' * (count > 1)}{known}")
+        return "\n".join(lines)
+
+
+def candidates(model, constraints) -> list[Plan]:
+    """All plans that differ: rows carried next to a fixed base or not, and all joints at once."""
+    different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
+    plans = [_plan(model, constraints, near) for near in different.values()]
+    return [*plans, _plan(model, constraints, 0, True)] if short_arm(model, constraints) else plans
+
+
+def usual_plan(model, constraints) -> Plan:
+    """Rows are resolved wherever a joint moves them, joint by joint."""
+    return _plan(model, constraints, 0)
 
 
 @lru_cache(maxsize=256)
-def levers(model, constraints) -> dict[tuple[int, int], Lever]:
-    """By (cluster, coordinate), from a few random postures.
+def _plan(model, constraints, near: int, at_once: bool = False) -> Plan:
+    return Plan(
+        frozenset(key for key, lever in row_levers(model, constraints).items() if lever.moves),
+        carried_at(model, constraints, near),
+        row_determined(model, constraints, near),
+        near,
+        at_once,
+        tuple(model.bodies[cluster.bodies[0]].joint.name for cluster in model.clusters),
+    )
 
-    K is carried on by kinematics alone; an analytic function of the posture that has one value at
-    several random ones is constant.
-    """
+
+class Lever(NamedTuple):
+    """|K S|² at a joint coordinate: its median, and True if it is ever more than zero."""
+
+    usual: float
+    moves: bool
+
+
+@lru_cache(maxsize=256)
+def row_levers(model, constraints) -> dict[tuple[int, int], Lever]:
+    """By (cluster, coordinate), from a few random postures; K is carried on by kinematics alone."""
     direct = tuple(c for c in constraints if c.softness is None and c.to is None)
     samples = [squares(model, direct, model.random_state(seed)[0]) for seed in range(POSTURES)]
     found = {}
     for key in samples[0]:
         values = np.array([sample[key] for sample in samples if key in sample])
-        constant = np.ptp(values) < 1e-12 * values.max()
-        found[key] = Lever(float(np.median(values)), values.max() > NEVER, constant)
+        found[key] = Lever(float(np.median(values)), bool(values.max() > NO_LEVER))
     return found
 
 
@@ -53,17 +106,17 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
 
     A free base where there are few, or those of constraints between bodies; all from a joint on
     whose lever is short at every posture, such as that of pitch axes that are not quite parallel;
-    and the first `near` coordinates on a fixed base, unless rows tell their motion.
+    and the first `near` coordinates on a fixed base, unless rows determine their motion.
     """
     roots = [c for c in model.clusters if c.parent is None and c.nv == 6]
     closing = {closing_cluster(model, c) for c in constraints if c.to is not None}
-    count, known = row_counts(model, constraints), levers(model, constraints)
+    count, known = row_counts(model, constraints), row_levers(model, constraints)
     late = {c.index for c in roots if count[c.index] <= FEW or c.index in closing}
     longest = max((x.usual for x in known.values()), default=0.0)
     for (k, _), lever in known.items():
-        if lever.moves and lever.usual < SHORT * longest:
+        if lever.moves and lever.usual < SHORT_LEVER * longest:
             late |= set(model.tree.inward(k))
-    if near and not told(model, constraints):
+    if near and not row_determined(model, constraints):
         for k, _ in known:
             inward = [model.clusters[i] for i in model.tree.inward(k)]
             if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
@@ -72,7 +125,7 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
 
 
 def short_arm(model, constraints) -> bool:
-    """Whether all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
+    """True if all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
     rows with the world that the outer half of them takes."""
     hard = all(c.softness is None and c.to is None for c in constraints)
     fixed = all(c.nv < 6 for c in model.clusters if c.parent is None)
@@ -83,7 +136,7 @@ def short_arm(model, constraints) -> bool:
 @lru_cache(maxsize=256)
 def row_counts(model, constraints) -> dict[int, int]:
     """By cluster: how many rows wait there to be resolved."""
-    known = levers(model, constraints)
+    known = row_levers(model, constraints)
     rows = {c.index: 0 for c in model.clusters}
     by_body: dict[int, int] = {}
     for c in constraints:
@@ -100,13 +153,13 @@ def row_counts(model, constraints) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def told(model, constraints, near: int = 0) -> frozenset[int]:
-    """The clusters whose motion rows tell, whatever their inertia, as that of their parents up to
-    the world: an arm of six joints whose hand is welded, or a base that is held."""
+def row_determined(model, constraints, near: int = 0) -> frozenset[int]:
+    """The clusters whose motion rows determine, whatever their inertia, as that of their parents up
+    to the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()
     if any(c.to is not None for c in constraints):
         return frozenset(found)
-    known, count = levers(model, constraints), row_counts(model, constraints)
+    known, count = row_levers(model, constraints), row_counts(model, constraints)
     late = carried_at(model, constraints, near)
     for cluster in model.clusters:
         k, up = cluster.index, cluster.parent
@@ -132,7 +185,7 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
             S = state.S[:, j]
             if left:
                 out[k, j] = float(sum((row.K @ S) ** 2 for row in left))
-                left = reflect(left, S).rows if out[k, j] > NEVER else left
+                left = reflect(left, S).rows if out[k, j] > NO_LEVER else left
         if up is not None and left:
             K = state.X.forces_back(np.stack([row.K for row in left]).T).T
             waiting.setdefault(up, []).extend(Row(k_, 0.0) for k_ in K)
