@@ -119,13 +119,20 @@ class Run:
         fine = np.isfinite(self.q[rows]).all(axis=axes) & np.isfinite(self.v[rows]).all(axis=axes)
         if not fine.all():
             i = start + int(np.argmin(fine))
-            raise self._lost(i)
-        if self.balance is not None and stop > start:
-            found = self.balance.violated(
-                self.q[start : stop + 1], self.v[start : stop + 1], self.tau[start:stop]
-            )
-            if found is not None:
-                raise self._unbalanced(start + found[0], found[1])
+            wrong = self._energy_wrong(start, i)
+            raise self._lost(i) if wrong is None else self._blown_up(i, wrong[0])
+        if (wrong := self._energy_wrong(start, stop)) is not None:
+            raise self._unbalanced(*wrong)
+
+    def _energy_wrong(self, start: int, stop: int) -> tuple[int, int] | None:
+        """(the last state of start..stop whose energy is what the torques put in, the robot), or
+        None where all are."""
+        if self.balance is None or stop <= start:
+            return None
+        found = self.balance.violated(
+            self.q[start : stop + 1], self.v[start : stop + 1], self.tau[start:stop]
+        )
+        return None if found is None else (start + found[0], found[1])
 
     def _lost(self, i: int) -> SimulationError:
         """The error of a step from state i to one that is not finite."""
@@ -139,9 +146,18 @@ class Run:
         if why:
             at = f"the simulation{whose} stopped at t = {self.time[i]:.6g} s"
             return SimulationError(f"{at}: {why}", self._until(i))
+        return self._blown_up(i, i)
+
+    def _blown_up(self, i: int, right: int) -> SimulationError:
+        """The error of a step from state i to one that is not finite; `right` is the last state
+        whose energy was right."""
         names = self.sim.model.q_names, self.sim.model.v_names
         after = self.time[i + 1], self.q[i + 1], self.v[i + 1]
-        return SimulationError(blown_up(*after, self.v[i], *names, self.batched), self._until(i))
+        before = np.concatenate([self.v[i], self.carried[i]], axis=-1)
+        message = blown_up(*after, before, *names, self.batched)
+        if right < i:
+            message += f"; the energy is wrong from t = {self.time[right]:.6g} s on"
+        return SimulationError(message, self._until(right))
 
     def _unbalanced(self, i: int, robot: int) -> SimulationError:
         whose = f" of robot {robot}" if self.batched else ""
