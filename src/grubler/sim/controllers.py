@@ -19,6 +19,7 @@ class Table:
 
     def __init__(self, values, each_step: bool):
         self.values, self.each_step = values, each_step
+        self.zero = not values.any()
 
     def fill(self, tau: np.ndarray, start: int, stop: int) -> None:
         """Write the torques of steps start..stop-1 into tau (stop - start, ..., nv)."""

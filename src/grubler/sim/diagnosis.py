@@ -89,7 +89,9 @@ class EnergyBalance:
     def violated(self, q, v, tau) -> tuple[int, int] | None:
         """(the last state that is right, the robot) where an energy is wrong after the steps in
         between, else None; q and v (n + 1, ..., n), tau (n, ..., nv); the robot of one is 0."""
-        power = (tau * (v[:-1] + v[1:])).sum(axis=-1) * (0.5 * self._dt)
+        power = np.zeros(tau.shape[:-1])
+        if tau.any():
+            power = (tau * (v[:-1] + v[1:])).sum(axis=-1) * (0.5 * self._dt)
         work, exchanged = power.sum(axis=0), np.abs(power).sum(axis=0)
         start, self._before = self._before, self._of(q[-1], v[-1])
         largest = np.maximum(self._largest, start[0])

@@ -54,7 +54,8 @@ class Run:
         return self._until(self.steps)
 
     def _along_table(self, torque: Table, start: int, stop: int) -> None:
-        torque.fill(self.tau[start:stop], start, stop)
+        if not torque.zero:  # self.tau is made of zeros
+            torque.fill(self.tau[start:stop], start, stop)
         self.reached = start
         if self.batched:
             for i in range(start, stop):
@@ -63,9 +64,10 @@ class Run:
             return
         rows, following = slice(start, stop), slice(start + 1, stop + 1)
         arrays = [self.q, self.v, *([self.carried] if self.kernel.carried else [])]
-        self.step.chain(
-            self._arguments(rows), [x[following] for x in arrays], stop - start
-        )  # fmt: skip
+        arguments = self._arguments(rows)
+        if torque.zero:
+            arguments[2] = self.tau[start]  # without an axis of states: read once
+        self.step.chain(arguments, [x[following] for x in arrays], stop - start)
         self.reached = stop
 
     def _under_law(self, law: Law, start: int, stop: int) -> None:
@@ -114,10 +116,11 @@ class Run:
 
     def _look(self, start: int, stop: int) -> None:
         """Stop at the first state of start+1..stop that is lost, or at a wrong energy."""
-        rows = slice(start + 1, stop + 1)
-        axes = tuple(range(1, self.q.ndim))
-        fine = np.isfinite(self.q[rows]).all(axis=axes) & np.isfinite(self.v[rows]).all(axis=axes)
-        if not fine.all():
+        # A number that is not finite stays so: the last state tells of all.
+        if not (np.isfinite(self.q[stop]).all() and np.isfinite(self.v[stop]).all()):
+            rows, axes = slice(start + 1, stop + 1), tuple(range(1, self.q.ndim))
+            fine = np.isfinite(self.q[rows]).all(axis=axes)
+            fine &= np.isfinite(self.v[rows]).all(axis=axes)
             i = start + int(np.argmin(fine))
             wrong = self._energy_wrong(start, i)
             raise self._lost(i) if wrong is None else self._blown_up(i, wrong[0])
@@ -169,9 +172,8 @@ class Run:
 
     def _until(self, i: int) -> Trajectory:
         """The part of the run up to state i."""
+        self.tau[i:] = 0.0  # no torque was applied from the last state on
         part = [x[: i + 1].astype(float, copy=False) for x in (self.q, self.v, self.tau)]
-        part[2] = part[2].copy()
-        part[2][i:] = 0.0  # no torque was applied from the last state on
         return Trajectory(
             self.sim.model, self.time[: i + 1], *part,
             carried=self.carried[: i + 1].astype(float, copy=False), kernel=self.kernel,
