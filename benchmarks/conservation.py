@@ -70,8 +70,8 @@ def cases() -> Iterator[tuple[str, gb.Model, list]]:
     yield "planar_leg_linkage", model, [scaled(model, s, 6.0) for s in range(10)]
     for name, speed, options in (
         ("cassie_mjcf/cassie.xml", 2.0, {"base": "fixed"}),
-        ("gepetto_digit_like/robot.urdf", 2.0, {}),
-        ("stewart_sdf/stewart_sdf.sdf", 0.5, {}),
+        ("gepetto_digit_like/robot.yaml", 2.0, {}),
+        ("stewart_sdf/stewart_sdf.sdf", 0.5, {"base": "fixed"}),
     ):
         model = shared(name, **options)
         if model is not None:

@@ -167,5 +167,7 @@ class TestAssemblies:
             gb.with_reference(model, np.zeros(3))
         with pytest.raises(gb.InputError, match="tries is 0"):
             gb.assemblies(model, tries=0)
+        with pytest.raises(gb.InputError, match="limits is 1"):
+            gb.assemblies(model, limits=1)
         with pytest.raises(gb.InputError, match="shape"):
             gb.with_reference(model, np.zeros(2))

@@ -145,6 +145,22 @@ class TestBadInput:
         with pytest.raises(gb.ModelError, match="no joint"):
             gb.Simulator(load("arm7"), passive=gb.Passive(damping={"nope": 1.0}))
 
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"spring": {"crank": 5.0}}, r"spring of joint 'crank' is 5\.0.*\(stiffness, rest"),
+            ({"spring": {"crank": (5.0, "x")}}, "spring of joint 'crank', rest position is 'x'"),
+            ({"damping": {"crank": np.nan}}, "damping of joint 'crank' is nan"),
+            ({"friction": {"crank": True}}, "friction of joint 'crank' is True"),
+            ({"damping": 0.5}, r"damping is 0\.5: give \{joint: number\}"),
+            ({"damping": {"crank": 0.5}, "limit_damping": "x"}, "limit_damping is 'x'"),
+            ({"damping": {"crank": 0.5}, "friction_speed": np.nan}, "friction_speed is nan"),
+        ],
+    )
+    def test_numbers_of_passive_forces(self, options, match):
+        with pytest.raises(gb.InputError, match=match):
+            gb.Simulator(load("four_bar"), passive=gb.Passive(**options))
+
     def test_controller_mistakes_keep_the_trajectory(self):
         model = load("arm7")
         q, v = model.random_state(0)
@@ -210,7 +226,7 @@ class TestBadInput:
         assert np.array_equal(sim.run(q, v, meddles, steps=70).q, sim.run(q, v, steps=70).q)
         with pytest.raises(gb.SimulationError, match="complex"):
             sim.run(q, v, lambda t, q, v: np.array([1j]), steps=3)
-        with pytest.raises(gb.InputError, match="array of torques"):
+        with pytest.raises(gb.InputError, match="complex torques"):
             sim.run(q, v, np.array([1j]), steps=3)
         with pytest.raises(gb.InputError, match=r"torque \(2, 0\) is nan"):
             sim.run(q, v, np.array([[0.0], [0.0], [np.nan]]), steps=3)

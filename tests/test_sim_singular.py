@@ -212,6 +212,33 @@ def test_energy_that_nobody_put_in_stops_the_run():
     assert len(run) == 501
 
 
+def test_a_run_that_is_lost_keeps_what_was_right():
+    """Steps so long that the energy is wrong long before a number overflows: within one block."""
+    model = load("arm7")
+    q, v = model.random_state(seed=0)
+    sim = gb.Simulator(model, 0.1, "rk4")
+    with pytest.raises(gb.SimulationError, match=r"blew up .* energy is wrong") as caught:
+        sim.run(q, 5.0 * v, steps=1000)
+    kept = caught.value.trajectory
+    assert energy_error(kept) < 0.1 and np.isfinite(kept.v).all()
+
+
+def test_steps_too_long_are_no_singularity():
+    """Joints that turn by a tenth of a radian in a step: short steps come to the singularity."""
+    model = load("parallel_four_bar")
+    q, _ = model.random_state(seed=0)
+    v = np.full(model.nv, 100.0)
+    with pytest.raises(
+        gb.SimulationError, match=r"joints of loop '.*' turn by 0\.\d* rad"
+    ) as caught:
+        gb.Simulator(model, 1e-3, "rk4").run(q, v, steps=500)
+    long = caught.value.trajectory
+    with pytest.raises(gb.SimulationError, match="singularity of the mechanism itself") as caught:
+        gb.Simulator(model, 1e-5, "rk4").run(q, v, steps=50_000)
+    short = caught.value.trajectory
+    assert short.time[-1] > long.time[-1] and energy_error(short) < 1e-6
+
+
 @pytest.mark.parametrize("name", ["four_bar", "six_bar", "planar_leg_linkage"])
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
 def test_watching_the_coordinates_costs_little(name, integrator, monkeypatch):

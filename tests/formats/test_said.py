@@ -167,10 +167,14 @@ def test_mass_in_a_missing_mesh_is_said(case):
         assert not said
 
 
-def test_a_body_left_without_mass_is_refused_with_its_mesh():
+def test_a_body_left_without_mass_is_refused_with_its_mesh(tmp_path):
     pytest.importorskip("mujoco")
-    with pytest.raises(ModelError, match=r"are missing: body 'b' .'none.stl'.; put the meshes"):
-        load(mjcf(' name="b">' + GEOM.format("")))
+    text = mjcf(' name="b">' + GEOM.format(""))
+    (tmp_path / "robot.xml").write_text(text)
+    said = r": a moving body .* are missing: body 'b' .'none.stl'.; put the meshes"
+    for given, source in ((text, "text"), (tmp_path / "robot.xml", r"robot\.xml")):
+        with pytest.raises(ModelError, match=source + said):
+            load(given)
 
 
 def test_what_names_a_geom_of_a_missing_mesh_stays():

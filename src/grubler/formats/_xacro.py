@@ -14,7 +14,7 @@ from ..errors import InputError, ModelError
 from ._files import MAX_BYTES, Files
 from ._xml import Element, parse_xml
 
-SECONDS = 30  # of CPU, and twice that by the clock
+SECONDS = 8  # of CPU, and twice that by the clock
 MEMORY = 2 * 2**30
 EXPAND = """
 import sys

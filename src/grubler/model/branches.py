@@ -40,6 +40,8 @@ def assemblies(
     """
     if not isinstance(tries, (int, np.integer)) or isinstance(tries, bool) or tries < 1:
         raise InputError(f"tries is {tries!r}: give a whole number, at least 1")
+    if not isinstance(limits, (bool, np.bool_)):
+        raise InputError(f"limits is {limits!r}: give True or False")
     q = model.neutral() if q is None else as_vector("q", q, model.nq, model.q_names)
     positions = _closed_positions(model, q)
     found = {}

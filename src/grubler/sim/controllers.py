@@ -19,6 +19,7 @@ class Table:
 
     def __init__(self, values, each_step: bool):
         self.values, self.each_step = values, each_step
+        self.zero = not values.any()
 
     def fill(self, tau: np.ndarray, start: int, stop: int) -> None:
         """Write the torques of steps start..stop-1 into tau (stop - start, ..., nv)."""
@@ -66,15 +67,15 @@ def controller_of(controller, steps: int, shape: tuple[int, ...]) -> Table | Law
     if callable(controller):
         return Law(controller, shape)
     try:
-        table = np.asarray(controller)
-        if table.dtype.kind == "c":
-            raise TypeError
-        table = table.astype(float)
+        given = np.asarray(controller)
+        table = given.real.astype(float)
     except (TypeError, ValueError):
         raise InputError(
             f"controller is a {type(controller).__name__}: give None, an array of torques, or a "
             "function tau = controller(t, q, v)"
         ) from None
+    if given.dtype.kind == "c":
+        raise InputError("controller is an array of complex torques: give real numbers")
     if table.shape != shape and table.shape != shape[-1:]:
         if table.shape not in ((steps, *shape), (steps, shape[-1])):
             raise InputError(

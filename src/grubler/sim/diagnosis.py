@@ -15,6 +15,7 @@ from .kernel import Kernel
 LOOKED_AT = 3  # states before the end that are looked at
 OTHER_ROWS = 100.0  # times better conditioned: then other rows would close the loop here
 NEAR = 16.0  # times the squared distance at which a step stops: what is named as the reason
+DISTANT = 0.05  # distance of rows of K, by which no singularity is there: the step is too long
 
 # Energy that nobody put in between two looks, relative to the largest kinetic energy so far plus
 # the work and the potential energy exchanged. At sensible steps the integrators err by far less.
@@ -23,6 +24,8 @@ LOST = {"semi_implicit": 0.5, "rk4": 0.05, "implicit_midpoint": 0.05}
 _SINGULAR = {
     "mechanism": "loop '{}' is at a singularity of the mechanism itself, where its mobility "
     "changes and no coordinates tell how it goes on: start beyond it, or keep the joints away",
+    "fast": "the joints of loop '{}' turn by {:.2g} rad in a step, so far that a singularity of "
+    "the mechanism could be passed unseen: take a smaller dt",
     "rows": "the rows that close loop '{}' depend on each other here: choose others with "
     "gb.repartition(model, q) and go on from this state",
     "closed form": "the closed form of loop '{}' is at a dead point, where its branch ends: "
@@ -36,16 +39,17 @@ def reason(kernel: Kernel, q, v, carried) -> str:
     last = list(zip(q, v, carried, strict=True))[-LOOKED_AT:]
     for state in reversed(last):
         with np.errstate(all="ignore"):
-            for cluster, kind in _singular(kernel, *state):
-                return _SINGULAR[kind].format(cluster.loops[0].name)
+            for cluster, kind, angle in _singular(kernel, *state):
+                return _SINGULAR[kind].format(cluster.loops[0].name, angle)
     return ""
 
 
 def _singular(kernel: Kernel, q, v, carried):
-    """(cluster, kind) of each cluster that is near a singularity at a state."""
+    """(cluster, kind, how far its joints turn in a step) of each cluster that is near a
+    singularity at a state."""
     for cluster, size, bound in kernel.usual.slopes(q, lambda cluster: v[cluster.v]):
         if not size <= bound / NEAR:
-            yield cluster, "closed form"
+            yield cluster, "closed form", None
     space = kernel.spanning
     if space is None:
         return
@@ -54,8 +58,12 @@ def _singular(kernel: Kernel, q, v, carried):
             joint = cluster.embedding
             K, _ = joint.constraint(joint.positions(q[cluster.q]), None)
             every, kept = (np.linalg.svd(x, compute_uv=False) for x in (K, K[list(joint.kept)]))
-            last = len(kept) - 1
-            yield cluster, "rows" if every[last] > OTHER_ROWS * kept[last] else "mechanism"
+            last, kind = len(kept) - 1, "mechanism"
+            if every[last] > OTHER_ROWS * kept[last]:
+                kind = "rows"
+            elif distances.min(initial=1.0) > DISTANT**2:
+                kind = "fast"
+            yield cluster, kind, np.sqrt(near)
 
 
 @lru_cache(maxsize=16)
@@ -81,26 +89,30 @@ class EnergyBalance:
     def violated(self, q, v, tau) -> tuple[int, int] | None:
         """(the last state that is right, the robot) where an energy is wrong after the steps in
         between, else None; q and v (n + 1, ..., n), tau (n, ..., nv); the robot of one is 0."""
-        power = (tau * (v[:-1] + v[1:])).sum(axis=-1) * (0.5 * self._dt)
+        power = np.zeros(tau.shape[:-1])
+        if tau.any():
+            power = (tau * (v[:-1] + v[1:])).sum(axis=-1) * (0.5 * self._dt)
         work, exchanged = power.sum(axis=0), np.abs(power).sum(axis=0)
         start, self._before = self._before, self._of(q[-1], v[-1])
-        self._largest = np.maximum(self._largest, np.maximum(start[0], self._before[0]))
-        bad = np.flatnonzero(~self._balanced(start, self._before, work, exchanged))
+        largest = np.maximum(self._largest, start[0])
+        self._largest = np.maximum(largest, self._before[0])
+        bad = np.flatnonzero(~self._balanced(start, self._before, work, exchanged, self._largest))
         if not len(bad):
             return None
         robot = int(bad[0])
         if q.ndim == 3:
             q, v, power = q[:, robot], v[:, robot], power[:, robot]
-            start, self._largest = [x[robot] for x in start], self._largest[robot]
+            start, largest = [x[robot] for x in start], largest[robot]
         for i in range(1, len(q)):
-            spent = power[:i].sum(), np.abs(power[:i]).sum()
-            if not self._balanced(start, self._of(q[i], v[i]), *spent):
+            spent, after = (power[:i].sum(), np.abs(power[:i]).sum()), self._of(q[i], v[i])
+            largest = np.maximum(largest, after[0])  # not those of what comes later
+            if not self._balanced(start, after, *spent, largest):
                 return i - 1, robot
         return len(q) - 1, robot
 
-    def _balanced(self, before, after, work, exchanged):
+    def _balanced(self, before, after, work, exchanged, largest):
         """Whether energies (kinetic, potential) differ by the work, within what is tolerated."""
         gain = sum(after) - sum(before)
-        scale = self._largest + exchanged + np.abs(after[1] - before[1])
+        scale = largest + exchanged + np.abs(after[1] - before[1])
         floor = ENERGY_NOISE * (np.abs(after[0]) + np.abs(after[1])) + 1e-12
         return np.abs(gain - work) <= self._lost * scale + floor

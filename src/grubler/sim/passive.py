@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,12 +51,19 @@ class Passive:
         )
 
     def checked(self, model: Model) -> Passive:
-        """Refuse unknown joints and springs on joints of several freedoms."""
-        for name in (*self.damping, *self.friction, *self.spring):
-            model.body_of_joint(name)
+        """Refuse unknown joints, springs on joints of several freedoms, and what is no number."""
+        for field_name in ("damping", "friction", "spring"):
+            given = getattr(self, field_name)
+            if not isinstance(given, Mapping):
+                raise InputError(f"{field_name} is {given!r}: give {{joint: number}}")
+            for name, value in given.items():
+                model.body_of_joint(name)
+                _check_entry(field_name, name, value)
         for name in self.spring:
             if model.joint(name).nq != 1:
                 raise InputError(f"joint '{name}' has {model.joint(name).nv} freedoms: no spring")
+        for field_name in ("limit_stiffness", "limit_damping", "friction_speed"):
+            _check_number(field_name, getattr(self, field_name))
         if self.friction_speed <= 0:
             raise InputError(
                 "friction_speed must be > 0: it is the speed of full friction, in rad/s"
@@ -93,3 +102,21 @@ class Passive:
             push = self.limit_stiffness * depth * depth / (depth + 1e-2)
             force = force + sign * push - self.limit_damping * rate * depth / (depth + 1e-2)
         return force
+
+
+def _check_entry(field_name: str, joint: str, value) -> None:
+    """Refuse a coefficient of a joint that is no finite number; of a spring, no pair of them."""
+    what = f"{field_name} of joint '{joint}'"
+    if field_name != "spring":
+        _check_number(what, value)
+        return
+    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
+        raise InputError(f"{what} is {value!r}: give (stiffness, rest position)")
+    for part, x in zip(("stiffness", "rest position"), value, strict=True):
+        _check_number(f"{what}, {part}", x)
+
+
+def _check_number(what: str, value) -> None:
+    number = isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+    if not (number and np.isfinite(float(value))):
+        raise InputError(f"{what} is {value!r}: give a finite number")

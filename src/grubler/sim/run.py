@@ -55,7 +55,8 @@ class Run:
         return self._until(self.steps)
 
     def _along_table(self, torque: Table, start: int, stop: int) -> None:
-        torque.fill(self.tau[start:stop], start, stop)
+        if not torque.zero:  # self.tau is made of zeros
+            torque.fill(self.tau[start:stop], start, stop)
         self.reached = start
         if self.batched:
             for i in range(start, stop):
@@ -64,9 +65,10 @@ class Run:
             return
         rows, following = slice(start, stop), slice(start + 1, stop + 1)
         arrays = [self.q, self.v, *([self.carried] if self.kernel.carried else [])]
-        self.step.chain(
-            self._arguments(rows), [x[following] for x in arrays], stop - start
-        )  # fmt: skip
+        arguments = self._arguments(rows)
+        if torque.zero:
+            arguments[2] = self.tau[start]  # without an axis of states: read once
+        self.step.chain(arguments, [x[following] for x in arrays], stop - start)
         self.reached = stop
 
     def _under_law(self, law: Law, start: int, stop: int) -> None:
@@ -115,19 +117,27 @@ class Run:
 
     def _look(self, start: int, stop: int) -> None:
         """Stop at the first state of start+1..stop that is lost, or at a wrong energy."""
-        rows = slice(start + 1, stop + 1)
-        axes = tuple(range(1, self.q.ndim))
-        fine = np.isfinite(self.q[rows]).all(axis=axes) & np.isfinite(self.v[rows]).all(axis=axes)
-        if not fine.all():
+        # A number that is not finite stays so: the last state tells of all.
+        if not (np.isfinite(self.q[stop]).all() and np.isfinite(self.v[stop]).all()):
+            rows, axes = slice(start + 1, stop + 1), tuple(range(1, self.q.ndim))
+            fine = np.isfinite(self.q[rows]).all(axis=axes)
+            fine &= np.isfinite(self.v[rows]).all(axis=axes)
             i = start + int(np.argmin(fine))
-            raise self._lost(i)
+            wrong = self._energy_wrong(start, i)
+            raise self._lost(i) if wrong is None else self._blown_up(i, wrong[0])
         self._look_at_contacts(start, stop)
-        if self.balance is not None and stop > start:
-            found = self.balance.violated(
-                self.q[start : stop + 1], self.v[start : stop + 1], self.tau[start:stop]
-            )
-            if found is not None:
-                raise self._unbalanced(start + found[0], found[1])
+        if (wrong := self._energy_wrong(start, stop)) is not None:
+            raise self._unbalanced(*wrong)
+
+    def _energy_wrong(self, start: int, stop: int) -> tuple[int, int] | None:
+        """(the last state of start..stop whose energy is what the torques put in, the robot), or
+        None where all are."""
+        if self.balance is None or stop <= start:
+            return None
+        found = self.balance.violated(
+            self.q[start : stop + 1], self.v[start : stop + 1], self.tau[start:stop]
+        )
+        return None if found is None else (start + found[0], found[1])
 
     def _look_at_contacts(self, start: int, stop: int) -> None:
         """Stop at the first step whose residual is above `error_above`, where that is given."""
@@ -157,9 +167,18 @@ class Run:
         if why:
             at = f"the simulation{whose} stopped at t = {self.time[i]:.6g} s"
             return SimulationError(f"{at}: {why}", self._until(i))
+        return self._blown_up(i, i)
+
+    def _blown_up(self, i: int, right: int) -> SimulationError:
+        """The error of a step from state i to one that is not finite; `right` is the last state
+        whose energy was right."""
         names = self.sim.model.q_names, self.sim.model.v_names
         after = self.time[i + 1], self.q[i + 1], self.v[i + 1]
-        return SimulationError(blown_up(*after, self.v[i], *names, self.batched), self._until(i))
+        before = np.concatenate([self.v[i], self.carried[i]], axis=-1)
+        message = blown_up(*after, before, *names, self.batched)
+        if right < i:
+            message += f"; the energy is wrong from t = {self.time[right]:.6g} s on"
+        return SimulationError(message, self._until(right))
 
     def _unbalanced(self, i: int, robot: int) -> SimulationError:
         whose = f" of robot {robot}" if self.batched else ""
@@ -171,9 +190,8 @@ class Run:
 
     def _until(self, i: int) -> Trajectory:
         """The part of the run up to state i."""
+        self.tau[i:] = 0.0  # no torque was applied from the last state on
         part = [x[: i + 1].astype(float, copy=False) for x in (self.q, self.v, self.tau)]
-        part[2] = part[2].copy()
-        part[2][i:] = 0.0  # no torque was applied from the last state on
         carried, n = self.carried[: i + 1].astype(float, copy=False), self.kernel.lifted
         contact = None
         if self.kernel.contacting is not None:
