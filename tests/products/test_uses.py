@@ -246,6 +246,9 @@ def test_refused():
     errors = {
         "no argument named 'mas': did you mean 'mass'": lambda: gb.jvp(fn, model, wrt="mas"),
         "no argument named '7'": lambda: gb.jvp(fn, model, wrt=[7]),
+        "wrt is 2.5": lambda: gb.jvp(fn, model, wrt=2.5),
+        "value is": lambda: gb.jvp(fn, model, value=b"x"),
+        "configurations is": lambda: gb.hvp(fn, model, configurations=3),
         "wrt is empty": lambda: gb.jvp(fn, model, wrt=[]),
         "no mode named 'sideways'": lambda: gb.jacobian(fn, model, mode="sideways"),
         "needs a Model": lambda: gb.jvp(fn, "four_bar"),

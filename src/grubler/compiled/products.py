@@ -20,7 +20,7 @@ import numpy as np
 from .. import compiler
 from ..algebra.symbolic import is_symbolic
 from ..algorithms.checks import check_configuration
-from ..arguments import is_numbers, public, shown
+from ..arguments import are_names, is_numbers, public, shown
 from ..compiler.differentiate import NoDerivative, forward
 from ..compiler.differentiate.replay import array, scalars
 from ..errors import InputError, unknown
@@ -124,34 +124,44 @@ def hvp(
 def _product(
     kind, fn, model, wrt, value, inputs, shapes, configurations, options, mode="auto"
 ) -> Product:
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"value is {shown(value)}: give True or False")
     problem = Problem(fn, model, inputs, (), shapes, options)
     names = tuple(problem.state_names)
-    known = [*names, *NAMES]
-    asked = (
-        [wrt] if isinstance(wrt, (str, int, np.integer)) else list(names if wrt is None else wrt)
-    )
-    chosen = []
-    for name in asked:
-        if isinstance(name, (int, np.integer)) and -len(names) <= name < len(names):
-            name = names[name]
-        if name not in known:
-            raise InputError(f"wrt of '{problem.name}': {unknown('argument', name, known)}")
-        if name not in chosen:
-            chosen.append(name)
-    if not chosen:
-        raise InputError(f"wrt is empty: give names of arguments of '{problem.name}', such as 'q'")
-    if isinstance(configurations, str):
-        configurations = (configurations,)
+    chosen = _chosen(wrt, problem.name, names)
+    configurations = (configurations,) if isinstance(configurations, str) else configurations
+    if not are_names(configurations):
+        raise InputError(f"configurations is {shown(configurations)}: give a list of names")
     own = {name: tuple(shape) for name, shape in (shapes or {}).items()}
     for name in configurations:
         shape = problem.shapes[names.index(name)] if name in names else None
         if shape not in (None, (model.nq,)):
             raise InputError(f"{name} has shape {shape} and is no configuration ({model.nq},)")
     product = Product(
-        kind, fn, names, tuple(chosen), tuple(configurations), own, problem.options, bool(value),
+        kind, fn, names, chosen, tuple(configurations), own, problem.options, bool(value),
         mode,
     )  # fmt: skip
     return product._with_weights(model) if kind in ("vjp", "hvp") else product
+
+
+def _chosen(wrt, function: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments and parameters that `wrt` names, each once."""
+    if wrt is None:
+        wrt = names
+    whole = (int, np.integer)
+    asked = [wrt] if isinstance(wrt, (str, *whole)) else wrt
+    if not isinstance(asked, Sequence) or not all(isinstance(x, (str, *whole)) for x in asked):
+        raise InputError(f"wrt is {shown(wrt)}: give names or places of arguments, such as ['q']")
+    known, found = [*names, *NAMES], {}
+    for name in asked:
+        if isinstance(name, whole) and -len(names) <= name < len(names):
+            name = names[name]
+        if name not in known:
+            raise InputError(f"wrt of '{function}': {unknown('argument', name, known)}")
+        found[name] = None
+    if not found:
+        raise InputError(f"wrt is empty: give names of arguments of '{function}', such as 'q'")
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
