@@ -1,6 +1,7 @@
 """Products in other functions and of other functions: parameters, steps of a simulation, branches,
 nesting, targets, errors."""
 
+import pickle
 import subprocess
 
 import numpy as np
@@ -9,8 +10,10 @@ from extended import Reference, moved
 
 import grubler as gb
 from conftest import load, relative, states
+from facts import SHARED
 from grubler.algebra.symbolic import is_symbolic
 from grubler.constrained import Constraint
+from grubler.model.fingerprint import fingerprint
 from grubler.model.parameters import NAMES
 from grubler.sim.kernel import Kernel
 
@@ -298,3 +301,73 @@ def test_symbols_have_shapes():
 
     gb.jvp(fn, FOUR_BAR)(FOUR_BAR, FOUR_BAR.neutral(), np.ones(1))
     assert seen == [True]
+
+
+def test_external_forces():
+    """By f_ext, an input without default: of forward dynamics through their equation."""
+    model = load("six_bar")
+    q, v, tau = next(states(model, 1))
+    rng = np.random.default_rng(1)
+    f_ext, df = (rng.normal(size=(len(model.bodies), 6)) for _ in range(2))
+    inputs = ["q", "v", "tau", "f_ext"]
+    nv = (model.nv,)
+    d = [rng.normal(size=model.nv) for _ in range(3)]
+    found = gb.jvp(gb.forward_dynamics, model, inputs=inputs)(model, q, v, tau, f_ext, *d, df)
+    reference = Reference(
+        lambda q, v, tau, f: gb.forward_dynamics(model, q, v, tau, f), model,
+        [None, nv, nv, f_ext.shape],
+    )  # fmt: skip
+    expected = reference.derivative([q, v, tau, f_ext], [*d, df])
+    assert relative(found, expected) < 1e-12
+    back = gb.vjp(gb.forward_dynamics, model, inputs=inputs, wrt="f_ext")
+    w = rng.normal(size=model.nv)
+    moments = gb.compile(back, model)(q, v, tau, f_ext, w)
+    J = gb.jacobian(gb.forward_dynamics, model, inputs=inputs, wrt="f_ext")(model, q, v, tau, f_ext)
+    np.testing.assert_allclose(moments.ravel(), w @ J, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loops_in_both_dtypes_and_on_a_gpu(dtype):
+    """Newton's loop closes to what the dtype can hold; PTX is written for each."""
+    model = load("six_bar")
+
+    def closed(model, q):
+        return gb.assemble(model, q)[0]
+
+    q = model.neutral() + np.random.default_rng(0).uniform(-0.01, 0.01, model.nq)
+    J = gb.jacobian(closed, model, mode="reverse", configurations=())
+    exact, found = J(model, q), gb.compile(J, model, dtype=dtype)(q.astype(dtype))
+    assert relative(found, exact) < (1e-4 if dtype == "float32" else 1e-12)
+    on_gpu = gb.compile(J, model, target="cuda", dtype=dtype)
+    assert ".entry" in on_gpu.ptx(0)
+
+
+def test_products_of_our_functions_are_found_in_the_cache():
+    vjp, other = (gb.vjp(gb.forward_dynamics, FOUR_BAR, wrt=n) for n in ("q", "v"))
+    first = fingerprint(vjp, FOUR_BAR)
+    assert first and first == fingerprint(gb.vjp(gb.forward_dynamics, FOUR_BAR, wrt="q"), FOUR_BAR)
+    assert first != fingerprint(other, FOUR_BAR)
+    assert not fingerprint(gb.jvp(lambda model, q: q, FOUR_BAR), FOUR_BAR)
+    again = pickle.loads(pickle.dumps(vjp))
+    q, v, tau = next(states(FOUR_BAR, 1))
+    np.testing.assert_array_equal(
+        again(FOUR_BAR, q, v, tau, [1.0]), vjp(FOUR_BAR, q, v, tau, [1.0])
+    )
+
+
+def test_cassie():
+    """Two legs closed by rods and plantars, some of whose ball joints are partly independent."""
+    path = SHARED / "models" / "cassie_mjcf" / "cassie.xml"
+    if not path.exists():
+        pytest.skip("no Cassie beside the repository")
+    model = gb.load(path)
+    nv = (model.nv,)
+    q, v, tau = next(states(model, 1))
+    rng = np.random.default_rng(1)
+    *d, w = (rng.normal(size=model.nv) for _ in range(4))
+    fn = gb.forward_dynamics
+    expected = Reference(lambda *x: fn(model, *x), model, [None, nv, nv]).derivative([q, v, tau], d)
+    assert relative(gb.jvp(fn, model)(model, q, v, tau, *d), expected) < 1e-12
+    back = gb.compile(gb.vjp(fn, model), model)(q, v, tau, w)
+    power = sum(a @ b for a, b in zip(back, d, strict=True))
+    assert abs(power - w @ expected) < 1e-12 * (np.abs(w) @ np.abs(expected))
