@@ -371,3 +371,14 @@ def test_cassie():
     back = gb.compile(gb.vjp(fn, model), model)(q, v, tau, w)
     power = sum(a @ b for a, b in zip(back, d, strict=True))
     assert abs(power - w @ expected) < 1e-12 * (np.abs(w) @ np.abs(expected))
+
+
+def test_a_model_without_freedom():
+    builder = gb.ModelBuilder("rigid")
+    builder.add_body("plate", 1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1))
+    builder.add_joint("bolt", "fixed", "world", "plate")
+    model, none = builder.build(), np.zeros(0)
+    assert gb.jacobian(gb.forward_dynamics, model, wrt="q")(model, *[none] * 3).shape == (0, 0)
+    assert [x.shape for x in gb.vjp(gb.forward_dynamics, model)(model, *[none] * 4)] == [(0,)] * 3
+    assert gb.jvp(gb.inverse_dynamics, model)(model, *[none] * 6).shape == (0,)
+    assert gb.hvp(gb.forward_dynamics, model, wrt="v")(model, *[none] * 5).shape == (0,)
