@@ -44,7 +44,6 @@ from .checks import (
     check as check,
 )
 from .compiled.problem import (
-    casadi_function as casadi_function,
     compile as compile,
     count_operations as count_operations,
 )
@@ -83,6 +82,9 @@ from .errors import (
     InputError as InputError,
     ModelError as ModelError,
     PartitionError as PartitionError,
+)
+from .interop.casadi import (
+    casadi_function as casadi_function,
 )
 from .formats import (
     convert as convert,

@@ -1,4 +1,4 @@
-"""Algorithms compiled for one robot: `compile`, `count_operations`, `casadi_function`."""
+"""Algorithms compiled for one robot: `compile`, `count_operations`."""
 
 from __future__ import annotations
 
@@ -86,13 +86,6 @@ def count_operations(fn: Callable, model: Model, **options) -> compiler.Operatio
     `compile`."""
     problem = Problem.from_options(fn, model, options)
     return compiler.count_operations(problem, problem.shapes)
-
-
-@public
-def casadi_function(fn: Callable, model: Model, **options):
-    """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
-    problem = Problem.from_options(fn, model, options)
-    return compiler.casadi_function(problem, problem.shapes, name=problem.name)
 
 
 class Problem:
