@@ -54,7 +54,6 @@ from .collision import (
     contact_candidates as contact_candidates,
 )
 from .compiled.problem import (
-    casadi_function as casadi_function,
     compile as compile,
     count_operations as count_operations,
 )
@@ -107,6 +106,9 @@ from .errors import (
     InputError as InputError,
     ModelError as ModelError,
     PartitionError as PartitionError,
+)
+from .interop.casadi import (
+    casadi_function as casadi_function,
 )
 from .formats import (
     convert as convert,

@@ -297,6 +297,11 @@ def received_from_around(inputs: Sequence, outputs: Sequence):
     return assembled([Scalar(node) for node in free], (len(free),))
 
 
+def external(name: str, library) -> casadi.Function:
+    """A Function of a shared library with CasADi's C interface, loaded."""
+    return casadi.external(name, str(library))
+
+
 _OPERATION_NAMES = {
     getattr(casadi, name): name[3:].lower() for name in dir(casadi) if name.startswith("OP_")
 }

@@ -9,6 +9,7 @@ Forward dynamics solve r(a) = ID(q, v, a) - tau = 0, with ∂r/∂a = M:
 | residual | r(model, a, q, v, tau, f_ext) (nv,)                           |
 | inverse  | (model, q, v, tau, f_ext) -> the function that gives M⁻¹ b    |
 
+Both take the options of the algorithm.
 Articulated inertias are those of C-ABA at the same q: traced together they are computed once.
 """
 
@@ -32,17 +33,17 @@ class Implied(NamedTuple):
     inverse: Callable
 
 
-def _residual(model, a, q, v, tau, f_ext=None):
+def _residual(model, a, q, v, tau, f_ext=None, method=None):
     return c_rnea(model, q, v, a, checked_forces(model, f_ext)) - tau
 
 
-def _by_elimination(model, q, v, tau, f_ext=None):
+def _by_elimination(model, q, v, tau, f_ext=None, method=None):
     """M⁻¹ b by C-ABA at rest and without gravity, in its notation."""
     joints = eliminations(outward(model, q))
     return lambda b: pushed(joints, tau=b)
 
 
-def _by_factors(model, q, v, tau, f_ext=None):
+def _by_factors(model, q, v, tau, f_ext=None, method=None):
     """M⁻¹ b by the factors of the mass matrix."""
     M = c_crba(model, q)
     return lambda b: solve_from_leaves(M, b)

@@ -1,4 +1,4 @@
-"""Algorithms compiled for one robot: `compile`, `count_operations`, `casadi_function`."""
+"""Algorithms compiled for one robot: `compile`, `count_operations`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..model.parameters import NAMES, parameter_values, with_parameters
 from .checked import CheckedFunction
 
 if TYPE_CHECKING:
-    import casadi
+    pass
 
 OPTIONS = ("constraints", "frames", "frame", "positions")  # arguments of ours that are no arrays
 
@@ -127,13 +127,6 @@ def count_operations(
     `compile`."""
     problem = Problem.from_options(fn, model, options)
     return compiler.count_operations(problem, problem.shapes)
-
-
-@public
-def casadi_function(fn: Callable[..., Any], model: Model, **options: Any) -> casadi.Function:
-    """The CasADi Function of `fn(model, ...)`; options as in `compile`."""
-    problem = Problem.from_options(fn, model, options)
-    return compiler.casadi_function(problem, problem.shapes, name=problem.name)
 
 
 class Problem:

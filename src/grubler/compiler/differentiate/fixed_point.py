@@ -12,7 +12,8 @@ which converges where the loop does. A step of Newton's ends it at once: there A
 what it leaves alone. A and B are taken one step further than the loop went, where they are more
 exact than its tolerance.
 
-Derivatives are NaN where this iteration does not converge: the step does not contract.
+Derivatives are NaN where this iteration does not converge, since the step does not contract, and
+where one more step of the loop still moves its state: it has ended somewhere else.
 
 The fixed point may depend on the start by more than what every step leaves alone: after steps of
 least norm from an open loop, or where a ball joint is partly independent, since rotations do not
@@ -32,6 +33,7 @@ from .replay import array, f, replay, scalars
 SETTLED = 0.85  # one that ends the iteration
 ACCEPTED = 0.55  # one that is accepted where it does not get that far
 LEFT_ALONE = 0.8  # one at the start up to which a step leaves λ alone
+AT_REST = 0.25  # a change of the state by one more step, relative to its largest entry or 1
 
 
 def _steps(loop) -> int:
@@ -55,7 +57,7 @@ def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) ->
         linear, array(dx), array(further), array(p), array(dp), _sizes(start, k),
         count=_steps(step.loop), tolerance=precision() ** SETTLED,
     )  # fmt: skip
-    return _accepted(scalars(dx), scalars(left))
+    return _accepted(scalars(dx), scalars(left), _at_rest(x, further))
 
 
 def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
@@ -83,7 +85,7 @@ def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
     moved = scalars(_changes(done[:n], at_start, scalars(scale)))
     sizes = [f.fmax(a, b) for a, b in zip(scalars(scale), scalars(_sizes(done[n:], k)))]
     passed = [_ratio(a, b) for a, b in zip(scalars(_sizes(more, k)), sizes)]
-    done = _accepted(done, scalars(left))
+    done = _accepted(done, scalars(left), _at_rest(x, further))
     alone = [f.le(f.fmax(a, b), precision() ** LEFT_ALONE) for a, b in zip(moved, passed)]
     return done[:n], done[n:], _all(alone)
 
@@ -93,6 +95,12 @@ def _further(loop, x: list, p: list) -> list:
     sizes = [given.size for given in loop.step.inputs[1:]]
     parts = [p[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
     return replay(loop.step, [x, *parts])[0]
+
+
+def _at_rest(x: list, further: list):
+    """Whether the loop's state is where one more step leaves it."""
+    (moved,) = scalars(_changes(x, further, [np.float64(1.0)]))
+    return f.le(moved, precision() ** AT_REST)
 
 
 def _changes(before: list, after: list, scale: list):
@@ -124,8 +132,9 @@ def _ratio(x, y):
     return x / f.select(f.eq(y, 0.0), 1.0, y)
 
 
-def _accepted(values: list, left: list) -> list:
-    """Values of several directions, NaN where more is left of a direction than is accepted."""
-    good = [f.le(x, precision() ** ACCEPTED) for x in left]
+def _accepted(values: list, left: list, at_rest) -> list:
+    """Values of several directions, NaN where more is left of a direction than is accepted, and
+    everywhere unless the state is at rest."""
+    good = [f.make("and", at_rest, f.le(x, precision() ** ACCEPTED)) for x in left]
     k = len(good)
     return [f.select(good[i % k], x, np.float64(np.nan)) for i, x in enumerate(values)]

@@ -220,6 +220,9 @@ def iterate(
     tolerance or `count` steps were taken, each lane of a batch for itself, and `iterate` returns
     (x, residual at x, number of steps taken). A residual of NaN ends the loop: check the residual
     that is returned. The state is 1-D.
+
+    Derivatives (`grubler.jvp`, `vjp`) with a tolerance are those of the fixed point, and NaN where
+    `step` does not contract there; without, those of all steps.
     """
     if not isinstance(count, (int, np.integer)) or count < 0:
         raise InputError(f"count is {count!r}: give the largest number of steps, an integer >= 0")

@@ -1,0 +1,1 @@
+"""Compiled functions inside other programs' graphs."""
