@@ -209,6 +209,17 @@ def test_regressor(twin, state):
         np.testing.assert_allclose(ours, theirs, atol=1e-10 * (1 + np.abs(theirs).max()))
 
 
+def test_joint_reactions(twin, state):
+    (q, v, a, _), model = state, twin.model
+    pin.rnea(twin.pin, twin.data, twin.q(q), twin.v(v), twin.v(a))
+    ours = gb.joint_reactions(model, q, v, a)
+    joints = {name: i for i, name in enumerate(twin.pin.names)}
+    for body in model.bodies:
+        name = body.joint.name if body.joint.name in joints else "root_joint"
+        known = twin.data.f[joints[name]].vector[[3, 4, 5, 0, 1, 2]]
+        np.testing.assert_allclose(ours[body.index], known, atol=1e-10 * (1 + np.abs(known).max()))
+
+
 def test_limits(twin):
     model = twin.model
     lower, upper = twin.pin.lowerPositionLimit, twin.pin.upperPositionLimit
