@@ -138,6 +138,101 @@ def test_links(twin, state):
         np.testing.assert_allclose(ours, bias[swap], atol=1e-10 * (1 + np.abs(bias).max()))
 
 
+AXES = {
+    "local": pin.ReferenceFrame.LOCAL,
+    "world": pin.ReferenceFrame.WORLD,
+    "world_aligned": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+}
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_frames_in_all_axes(twin, state, axes):
+    (q, v, a, _), model = state, twin.model
+    pq, pv, pa = twin.q(q), twin.v(v), twin.v(a)
+    pin.forwardKinematics(twin.pin, twin.data, pq, pv, pa)
+    pin.computeJointJacobians(twin.pin, twin.data, pq)
+    pin.updateFramePlacements(twin.pin, twin.data)
+    swap = [3, 4, 5, 0, 1, 2]
+    accelerations = pin.getFrameAcceleration
+    if axes == "world_aligned":  # the rate of the velocity there is that of the point
+        accelerations = pin.getFrameClassicalAcceleration
+    frames = [(i, f) for i, f in enumerate(twin.pin.frames) if f.type == pin.FrameType.BODY]
+    for i, frame in frames[1::3]:
+        known = pin.getFrameVelocity(twin.pin, twin.data, i, AXES[axes]).vector[swap]
+        ours = gb.frame_velocity(model, q, v, frame.name, axes=axes)
+        np.testing.assert_allclose(ours, known, atol=1e-10)
+        known = pin.getFrameJacobian(twin.pin, twin.data, i, AXES[axes])[swap][:, twin.iv]
+        J = gb.frame_jacobian(model, q, frame.name, axes=axes)
+        assert_equal(J, known)
+        known = accelerations(twin.pin, twin.data, i, AXES[axes]).vector[swap]
+        ours = gb.frame_acceleration(model, q, v, a, frame.name, axes=axes)
+        np.testing.assert_allclose(ours, known, atol=1e-10 * (1 + np.abs(known).max()))
+        drift = gb.frame_acceleration_bias(model, q, v, frame.name, axes=axes)
+        np.testing.assert_allclose(J @ a + drift, ours, atol=1e-11 * (1 + np.abs(ours).max()))
+
+
+def test_centre_of_mass(twin, state):
+    (q, v, a, _), model = state, twin.model
+    pin.centerOfMass(twin.pin, twin.data, twin.q(q), twin.v(v), twin.v(a))
+    assert_equal(gb.com(model, q), twin.data.com[0])
+    np.testing.assert_allclose(gb.com_velocity(model, q, v), twin.data.vcom[0], atol=1e-11)
+    np.testing.assert_allclose(gb.com_acceleration(model, q, v, a), twin.data.acom[0], atol=1e-10)
+    known = pin.jacobianCenterOfMass(twin.pin, twin.data, twin.q(q))
+    assert_equal(gb.com_jacobian(model, q), known[:, twin.iv])
+    assert model.mass == pytest.approx(pin.computeTotalMass(twin.pin), rel=1e-12)
+
+
+def test_inverse_gravity_and_coriolis(twin, state):
+    (q, v, _, _), model, iv = state, twin.model, twin.iv
+    pq, pv = twin.q(q), twin.v(v)
+    inverse = pin.computeMinverse(twin.pin, twin.data, pq)
+    inverse = np.triu(inverse) + np.triu(inverse, 1).T
+    assert_equal(gb.mass_matrix_inverse(model, q), inverse[np.ix_(iv, iv)])
+    known = pin.computeGeneralizedGravity(twin.pin, twin.data, pq)
+    assert_equal(gb.gravity_force(model, q), known[iv])
+    C = gb.coriolis_matrix(model, q, v)
+    known = pin.computeCoriolisMatrix(twin.pin, twin.data, pq, pv)[np.ix_(iv, iv)]
+    assert_equal(C @ v, known @ v)
+    assert np.abs(np.sum((C - known) * np.outer(v, v))) < 1e-9 * (1 + np.abs(C).max())
+
+
+def test_regressor(twin, state):
+    """Both times their own parameters; a body's columns are the same where its axes are."""
+    (q, v, a, _), model, iv = state, twin.model, twin.iv
+    known = pin.computeJointTorqueRegressor(twin.pin, twin.data, twin.q(q), twin.v(v), twin.v(a))
+    Y, order = gb.regressor(model, q, v, a), [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]  # their xy, yy, xz
+    joints = {name: i - 1 for i, name in enumerate(twin.pin.names)}
+    for body in model.bodies:
+        name = body.joint.name if body.joint.name in joints else "root_joint"
+        theirs = known[:, 10 * joints[name] : 10 * joints[name] + 10][iv][:, order]
+        ours = Y[:, 10 * body.index : 10 * body.index + 10]
+        np.testing.assert_allclose(ours, theirs, atol=1e-10 * (1 + np.abs(theirs).max()))
+
+
+def test_joint_reactions(twin, state):
+    (q, v, a, _), model = state, twin.model
+    pin.rnea(twin.pin, twin.data, twin.q(q), twin.v(v), twin.v(a))
+    ours = gb.joint_reactions(model, q, v, a)
+    joints = {name: i for i, name in enumerate(twin.pin.names)}
+    for body in model.bodies:
+        name = body.joint.name if body.joint.name in joints else "root_joint"
+        known = twin.data.f[joints[name]].vector[[3, 4, 5, 0, 1, 2]]
+        np.testing.assert_allclose(ours[body.index], known, atol=1e-10 * (1 + np.abs(known).max()))
+
+
+def test_limits(twin):
+    model = twin.model
+    lower, upper = twin.pin.lowerPositionLimit, twin.pin.upperPositionLimit
+    for body in model.bodies:
+        joint = body.joint
+        if joint.nq != 1 or joint.kind == "continuous":
+            continue
+        place = model.q_names.index(joint.name)
+        there = twin.pin.joints[twin.pin.getJointId(joint.name)].idx_q
+        assert model.lower[place] == pytest.approx(lower[there])
+        assert model.upper[place] == pytest.approx(upper[there])
+
+
 def test_energy_and_momentum(twin, state):
     (q, v, _, _), model = state, twin.model
     pq, pv = twin.q(q), twin.v(v)

@@ -248,7 +248,7 @@ def test_a_kind_without_derivatives_is_refused():
         def integrate(self, q, v, dt=1.0):
             return q + 2.0 * v * dt
 
-    with pytest.raises(gb.ModelError, match="'odd' defines integrate but not its derivatives"):
+    with pytest.raises(gb.ModelError, match="'odd' defines integrate but not its deriv"):
         Odd().integrate_derivatives(np.zeros(1))
 
 

@@ -138,7 +138,7 @@ _BY_NAMES = {
     MODEL: "model old new",
     NAME: (
         "name kind parent child body joint predecessor successor leader target language what "
-        "key dtype method base"
+        "key dtype method base axes"
     ),
     NAMES: "fixed independent dependent joints loops inputs parameters",
     NUMBER: (
@@ -191,6 +191,10 @@ _KINDS = {
         "a mapping from indices of bodies to positions of their joints",
     ),
     "otherwise.values": NUMBERS,
+    "regressor.friction": FLAG,
+    "regressor_parameters.friction": FLAG,
+    "regressor_names.friction": FLAG,
+    "base_parameters.friction": FLAG,
     "from_spanning.positions": BY_NAME,
     "from_spanning.velocities": BY_NAME,
 } | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}

@@ -157,6 +157,18 @@ class RowSpace:
                    for j in range(m, self.n)]  # fmt: skip
         return np.stack([np.stack([c[i] for c in columns]) for i in range(self.n)])
 
+    def coefficients(self, b):
+        """The y for which K' y is nearest to b: its coefficients on the rows of K."""
+        x = [b[i] for i in range(self.n)]
+        for reflection in self._reflections:
+            x = _reflect(reflection, x)
+        m = len(self.L)
+        y: list = [None] * m
+        for k in reversed(range(m)):
+            rest = sum((self.L[j][k] * y[j] for j in range(k + 1, m)), 0.0)
+            y[k] = (x[k] - rest) / self.L[k][k]
+        return stacked(y, (0,))
+
     def least_norm(self, b):
         """The shortest x with K x = b."""
         y = []

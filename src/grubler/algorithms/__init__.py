@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from ..algebra.linalg import LDL
 from ..algebra.symbolic import is_symbolic
 from ..arguments import public
 from ..model import as_vector
 from . import approximate, c_aba, c_crba, c_efpa, c_rnea, lagrange, mass_matrix_method, spanning
+from . import centroidal as _centroidal
 from . import kinematics as _kinematics
 from . import projection as _projection
 from . import tangent as _tangent
 from .assemble import assemble as _assemble
 from .centroidal import Centroidal
-from .centroidal import centroidal as _centroidal
 from .checks import (
     check_given_with_a,
     checked,
+    checked_axes,
     checked_forces,
     checked_frame,
     checked_number,
@@ -31,11 +33,21 @@ from .checks import (
     from_spanning,
     pick,
     stacked_torques,
+    with_mass,
 )
+from .coriolis import coriolis_matrix
 from .energy import Energy
 from .energy import energy as _energy
 from .implied import forward_dynamics_equation
 from .kinematics import Kinematics
+from .reactions import LoopForces, joint_reactions, loop_forces
+from .regressors import (
+    BaseParameters,
+    base_parameters,
+    regressor,
+    regressor_names,
+    regressor_parameters,
+)
 from .spanning import SpanningState
 from .valid import Validity
 from .valid import validity as _validity
@@ -141,6 +153,22 @@ def bias_force(model: Model, q: ArrayLike, v: ArrayLike, f_ext: Forces | None = 
 
 
 @public
+def gravity_force(model: Model, q: ArrayLike) -> Floats:
+    """The generalized force (nv,) that holds the robot at rest against gravity."""
+    q, rest = checked(model, q=q), np.zeros(model.nv)
+    return c_rnea.c_rnea(model, q, rest, rest)
+
+
+@public
+def mass_matrix_inverse(model: Model, q: ArrayLike) -> Floats:
+    """M⁻¹ (nv, nv), symmetric: the accelerations that unit generalized forces add."""
+    M = c_crba.c_crba(model, checked(model, q=q))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = LDL(M[::-1, ::-1]).quadratic(np.eye(model.nv))[::-1, ::-1]
+    return checked_result(model, inverse)
+
+
+@public
 def kinematics(
     model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
 ) -> Kinematics:
@@ -157,16 +185,48 @@ def frame_pose(model: Model, q: ArrayLike, frame: Frame) -> tuple[Floats, Floats
 
 
 @public
-def frame_jacobian(model: Model, q: ArrayLike, frame: Frame) -> Floats:
-    """J (6, nv): the spatial velocity [angular; linear] of a frame, in its axes, is J v."""
-    return _kinematics.frame_jacobian(model, checked(model, q=q), checked_frame(model, frame))
+def frame_jacobian(model: Model, q: ArrayLike, frame: Frame, *, axes: str = "local") -> Floats:
+    """J (6, nv): the velocity [angular; linear] of a frame is J v.
+
+    `axes` are "local" (the frame's own), "world_aligned" (the world's axes at the frame's origin)
+    or "world" (the spatial velocity at the world's origin)."""
+    return _kinematics.frame_jacobian(
+        model, checked(model, q=q), checked_frame(model, frame), checked_axes(axes)
+    )
 
 
 @public
-def frame_acceleration_bias(model: Model, q: ArrayLike, v: ArrayLike, frame: Frame) -> Floats:
-    """(dJ/dt) v (6,): the spatial acceleration of a frame, in its axes, at a = 0."""
+def frame_velocity(
+    model: Model, q: ArrayLike, v: ArrayLike, frame: Frame, *, axes: str = "local"
+) -> Floats:
+    """The velocity [angular; linear] of a frame (6,) in rad/s and m/s; axes as `frame_jacobian`."""
     q, v = checked(model, q=q, v=v)
-    return _kinematics.frame_acceleration_bias(model, q, v, checked_frame(model, frame))
+    frame = checked_frame(model, frame)
+    return _kinematics.frame_velocity(model, q, v, frame, checked_axes(axes))
+
+
+@public
+def frame_acceleration(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Frame, *, axes: str = "local"
+) -> Floats:
+    """The acceleration [angular; linear] of a frame (6,): J a + dJ/dt v, the rate of
+    `frame_velocity` in the same axes.
+
+    In "world_aligned" axes the linear part is the acceleration of the frame's origin; in the others
+    the acceleration is the spatial one."""
+    q, v, a = checked(model, q=q, v=v, a=a)
+    frame = checked_frame(model, frame)
+    return _kinematics.frame_acceleration(model, q, v, a, frame, checked_axes(axes))
+
+
+@public
+def frame_acceleration_bias(
+    model: Model, q: ArrayLike, v: ArrayLike, frame: Frame, *, axes: str = "local"
+) -> Floats:
+    """(dJ/dt) v (6,): the acceleration of a frame, in the axes named, at a = 0."""
+    q, v = checked(model, q=q, v=v)
+    frame = checked_frame(model, frame)
+    return _kinematics.frame_acceleration(model, q, v, None, frame, checked_axes(axes))
 
 
 @public
@@ -178,7 +238,32 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> Energy:
 @public
 def centroidal(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Centroidal:
     """Centre of mass, momentum about it [angular; linear] in world axes, and its matrix."""
-    return _centroidal(model, *checked(model, q=q, v=v))
+    return _centroidal.centroidal(model, *checked(model, q=q, v=v))
+
+
+@public
+def com(model: Model, q: ArrayLike) -> Floats:
+    """The centre of mass of all moving bodies (3,) in the world, in m."""
+    return _centroidal.com(with_mass(model), checked(model, q=q))
+
+
+@public
+def com_jacobian(model: Model, q: ArrayLike) -> Floats:
+    """J (3, nv): the velocity of the centre of mass, in the world's axes, is J v."""
+    return _centroidal.com_jacobian(with_mass(model), checked(model, q=q))
+
+
+@public
+def com_velocity(model: Model, q: ArrayLike, v: ArrayLike) -> Floats:
+    """The velocity of the centre of mass (3,) in the world's axes, in m/s."""
+    q, v = checked(model, q=q, v=v)
+    return _centroidal.com_jacobian(with_mass(model), q) @ v
+
+
+@public
+def com_acceleration(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
+    """The acceleration of the centre of mass (3,) in the world's axes, in m/s²."""
+    return _centroidal.com_acceleration(with_mass(model), *checked(model, q=q, v=v, a=a))
 
 
 @public
@@ -229,7 +314,7 @@ def generalized_force(
 
 
 @public
-def integrate(model, q, xi):
+def integrate(model: Model, q: ArrayLike, xi: ArrayLike) -> Floats:
     """q ⊕ ξ (nq,): the configuration after one unit of time at the constant velocity ξ (nv,).
 
     Exact on every joint's manifold. Clusters closed implicitly are closed again with the increments
@@ -239,7 +324,7 @@ def integrate(model, q, xi):
 
 
 @public
-def difference(model, q0, q1):
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Floats:
     """q1 ⊖ q0 (nv,): the ξ with q0 ⊕ ξ = q1, if q0 and q1 are on one assembly of the loops.
 
     Orientations differ by at most half a turn, |ξ| <= π, and there ξ jumps; angles of hinges are
@@ -248,20 +333,20 @@ def difference(model, q0, q1):
 
 
 @public
-def interpolate(model, q0, q1, t):
+def interpolate(model: Model, q0: ArrayLike, q1: ArrayLike, t: float) -> Floats:
     """The configuration at t between q0 (t = 0) and q1 (t = 1): q0 ⊕ t (q1 ⊖ q0), loops closed."""
     q0, q1 = checked(model, q0=q0, q1=q1)
     return _tangent.interpolate(model, q0, q1, checked_number("t", t))
 
 
 @public
-def tangent_map(model, q):
+def tangent_map(model: Model, q: ArrayLike) -> Floats:
     """T (nq, nv): the rate of q is T v, of quaternions and dependent positions, too."""
     return _tangent.tangent_map(model, checked(model, q=q))
 
 
 @public
-def integrate_derivatives(model, q, xi):
+def integrate_derivatives(model: Model, q: ArrayLike, xi: ArrayLike) -> tuple[Floats, Floats]:
     """(A, B), (nv, nv) each: q ⊕ ξ moves by A δ where q moves by δ, and by B dξ where ξ changes.
 
     Moves of configurations are tangent vectors, as everywhere: (q ⊕ δ) ⊕ (ξ + dξ) is, to first
@@ -270,35 +355,52 @@ def integrate_derivatives(model, q, xi):
 
 
 @public
-def difference_derivatives(model, q0, q1):
+def difference_derivatives(model: Model, q0: ArrayLike, q1: ArrayLike) -> tuple[Floats, Floats]:
     """(A, B), (nv, nv) each: q1 ⊖ q0 changes by A δ0 + B δ1 where q0 and q1 move by δ0 and δ1."""
     return _tangent.difference_derivatives(model, *checked(model, q0=q0, q1=q1))
 
 
 __all__ = [
+    "BaseParameters",
     "Centroidal",
     "Energy",
     "Kinematics",
+    "LoopForces",
     "SpanningState",
     "Validity",
     "assemble",
+    "base_parameters",
     "bias_force",
     "centroidal",
+    "com",
+    "com_acceleration",
+    "com_jacobian",
+    "com_velocity",
+    "coriolis_matrix",
     "difference",
     "difference_derivatives",
     "energy",
     "forward_dynamics",
+    "frame_acceleration",
     "frame_acceleration_bias",
     "frame_jacobian",
     "frame_pose",
+    "frame_velocity",
     "from_spanning",
     "generalized_force",
+    "gravity_force",
     "integrate",
     "integrate_derivatives",
     "interpolate",
     "inverse_dynamics",
+    "joint_reactions",
     "kinematics",
+    "loop_forces",
     "mass_matrix",
+    "mass_matrix_inverse",
+    "regressor",
+    "regressor_names",
+    "regressor_parameters",
     "spanning_map",
     "spanning_state",
     "tangent_map",

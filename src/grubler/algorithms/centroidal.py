@@ -1,4 +1,4 @@
-"""Centroidal quantities: centre of mass, momentum about it, and the centroidal momentum matrix."""
+"""Centroidal quantities: centre of mass with its motion, momentum about it and its matrix."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..algebra.linalg import joined
 from ..algebra.spatial import Transform
 from .c_crba import composite_inertias
 from .kinematics import body_transforms
+from .newton_euler import accelerated
 from .sweep import outward
 
 
@@ -22,13 +23,38 @@ class Centroidal(NamedTuple):
     matrix: np.ndarray
 
 
+def com(model, q):
+    """The centre of mass (3,) in the world."""
+    return _com(model, body_transforms(outward(model, q, keep_frame=None)))
+
+
+def _com(model, poses):
+    moments = [b.mass * (poses[b.index].r + poses[b.index].E.T @ b.com) for b in model.bodies]
+    return sum(moments[1:], moments[0]) / model.mass if moments else np.zeros(3)
+
+
+def com_jacobian(model, q):
+    """J (3, nv): the velocity of the centre of mass is J v."""
+    return centroidal(model, q).matrix[3:] / model.mass
+
+
+def com_acceleration(model, q, v, a):
+    """The acceleration of the centre of mass (3,) in the world; a=None: at a = 0, dJ/dt v."""
+    sweep = outward(model, q, v, keep_frame=None)
+    poses, motion = body_transforms(sweep), accelerated(sweep, a).bodies
+    total = np.zeros(3)
+    for body in model.bodies:
+        own = motion[body.index]  # less gravity
+        local = own.A + own.U @ body.com
+        total = total + body.mass * poses[body.index].rotate_back(local)
+    return total / model.mass + model.gravity
+
+
 def centroidal(model, q, v=None) -> Centroidal:
     """Centre of mass, centroidal momentum (given v) and its matrix."""
     sweep = outward(model, q, keep_frame=None)
     poses = body_transforms(sweep)
-    total = sum(body.mass for body in model.bodies)
-    moments = [b.mass * (poses[b.index].r + poses[b.index].E.T @ b.com) for b in model.bodies]
-    com = sum(moments) / total if moments else np.zeros(3)
+    com = _com(model, poses)
     centre = Transform(np.eye(3), com)  # from the world into the centroidal frame
     IC = composite_inertias(sweep)
     columns = []

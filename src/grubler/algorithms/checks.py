@@ -19,6 +19,7 @@ from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
 from ..tolerances import GIVEN_POSITION, GIVEN_VELOCITY, UNIT
 from ..typing import Function
+from .kinematics import AXES
 
 
 def checked(model: Model, **arguments):
@@ -96,6 +97,19 @@ def checked_frame(model: Model, frame) -> Frame:
     return frame if isinstance(frame, Frame) else model.frame(frame)
 
 
+def checked_axes(axes: str) -> str:
+    if axes not in AXES:
+        raise InputError(unknown("axes", axes, AXES))
+    return axes
+
+
+def with_mass(model: Model) -> Model:
+    """The model, which must have a mass."""
+    if not is_symbolic(model.mass) and not model.mass > 0:
+        raise ModelError(f"'{model.name}' has no moving mass: it has no centre of mass")
+    return model
+
+
 def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
     """(frame, rows) pairs from names, or (name, rows) with rows of [angular; linear]."""
     if isinstance(frames, (str, Frame)):
@@ -143,7 +157,7 @@ def pick(what: str, methods: Mapping, method: str, options: Mapping | None = Non
 def checked_result(model: Model, a):
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
-        name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0])]
+        name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0]) % model.nv]
         raise ModelError(
             f"the mass matrix of '{model.name}' is singular: coordinate '{name}' or one above it "
             "moves no inertia; give its body a mass or an inertia"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.linalg import joined, stacked
-from ..algebra.spatial import Transform
+from ..algebra.spatial import Transform, cross
 from ..mechanism.parts import WORLD
 from .sweep import outward
 
@@ -69,8 +69,25 @@ def frame_pose(model, q, frame):
     return X.E.T, X.r
 
 
-def frame_jacobian(model, q, frame):
-    """J (6, nv): the spatial velocity of a frame, in its own axes, is J v.
+AXES = ("local", "world", "world_aligned")
+
+
+def in_axes(axes: str, X: Transform, M):
+    """Columns of motions (or one) of a frame in other axes; X leads from the world to the frame.
+
+    "local": as they are, at the frame's origin and in its axes. "world_aligned": there, in the
+    world's axes. "world": at the world's origin, in its axes.
+    """
+    if axes == "local":
+        return M
+    if axes == "world_aligned":
+        return np.concatenate([X.rotate_back(M[:3]), X.rotate_back(M[3:])])
+    inverse = X.inverse()
+    return inverse.motion(M) if M.ndim == 1 else inverse.motions(M)
+
+
+def frame_jacobian(model, q, frame, axes="local"):
+    """J (6, nv): the velocity of a frame, in the axes named, is J v.
 
     Unit wrenches at the frame are carried down to the base and meet each cluster's subspace.
     """
@@ -80,7 +97,11 @@ def frame_jacobian(model, q, frame):
         home, place = model.tree.locate(frame.body)
         F = sweep[home].on_body(place, frame.placement.forces_back(np.eye(6)))
         columns = path_jacobian(sweep, home, F)
-    blocks = [columns.get(c.index, np.zeros((6, c.nv))) for c in model.clusters]
+    pose = _pose(sweep, frame, axes)
+    blocks = [
+        in_axes(axes, pose, columns[c.index]) if c.index in columns else np.zeros((6, c.nv))
+        for c in model.clusters
+    ]
     return joined(blocks, (6, 0), axis=1)
 
 
@@ -93,14 +114,39 @@ def path_jacobian(sweep, k: int, F) -> dict:
     return columns
 
 
-def frame_acceleration_bias(model, q, v, frame):
-    """(dJ/dt) v (6,): the spatial acceleration of a frame, in its own axes, at a = 0.
+def frame_velocity(model, q, v, frame, axes="local"):
+    """The velocity [angular; linear] of a frame (6,)."""
+    if frame.body == WORLD:
+        return np.zeros(6)
+    sweep = outward(model, q, v, keep_frame=[frame.body])
+    local = _of_frame(sweep, frame, sweep.velocities)
+    return in_axes(axes, _pose(sweep, frame, axes), local)
 
-    The linear part is the spatial one; the classical acceleration of the frame's origin has w x v
-    added.
+
+def frame_acceleration(model, q, v, a, frame, axes="local"):
+    """The derivative by time of `frame_velocity` (6,); a=None: at a = 0, dJ/dt v.
+
+    In the world's axes at the frame's origin that is the acceleration of this point, which moves
+    with the frame: w x v more than the spatial acceleration, in the others the spatial one.
     """
     if frame.body == WORLD:
         return np.zeros(6)
     sweep = outward(model, q, v, keep_frame=[frame.body])
-    k, place = model.tree.locate(frame.body)
-    return frame.placement.motion(sweep[k].split(sweep.accelerations(None)[k])[place])
+    local = _of_frame(sweep, frame, sweep.accelerations(a))
+    if axes == "world_aligned":
+        u = _of_frame(sweep, frame, sweep.velocities)
+        local = np.concatenate([local[:3], local[3:] + cross(u[:3], u[3:])])
+    return in_axes(axes, _pose(sweep, frame, axes), local)
+
+
+def _of_frame(sweep, frame, by_cluster):
+    """A frame's motion from those of all clusters, in its own axes."""
+    k, place = sweep.model.tree.locate(frame.body)
+    return frame.placement.motion(sweep[k].split(by_cluster[k])[place])
+
+
+def _pose(sweep, frame, axes: str) -> Transform | None:
+    """From the world to the frame; None where nobody asks."""
+    if axes == "local":
+        return None
+    return frame.placement @ body_transforms(sweep)[frame.body]

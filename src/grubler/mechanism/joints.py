@@ -11,6 +11,7 @@ Each kind gives, in the coordinates of the child (Sec. III-E):
 | `second(q, v)`    | d²q/dt² at zero acceleration                       | (nq,)        |
 | `integrate(q, v, dt)` | the configuration after moving with v for dt   | (nq,)        |
 | `difference(q0, q1)`  | the velocity that leads from q0 to q1 in unit time | (nv,)    |
+| `bracket(u, v)`       | how the order of two small moves matters           | (nv,)        |
 | `integrate_derivatives(x)` | A, B: q ⊕ x moves by A δ + B dx              | (nv, nv) each |
 | `difference_derivatives(x)`| A, B: x = q1 ⊖ q0 changes by A δ0 + B δ1     | (nv, nv) each |
 
@@ -38,6 +39,7 @@ from ..algebra.spatial import (
     Turn,
     axis_rotation,
     cross,
+    cross_motion,
     quaternion_exp,
     quaternion_log,
     quaternion_matrix,
@@ -117,6 +119,10 @@ class Joint:
     def difference(self, q0, q1):
         return q1 - q0
 
+    def bracket(self, u, v):
+        self._is_flat()
+        return np.zeros(self.nv)
+
     def integrate_derivatives(self, x):
         self._is_flat()
         return np.eye(self.nv), np.eye(self.nv)
@@ -128,10 +134,12 @@ class Joint:
     def _is_flat(self) -> None:
         """Refuse derivatives of a kind that does not move by q + v dt and does not define them."""
         cls = type(self)
-        if cls.integrate is not Joint.integrate or cls.difference is not Joint.difference:
+        own = [n for n in ("derivative", "integrate", "difference")
+               if getattr(cls, n) is not getattr(Joint, n)]  # fmt: skip
+        if own:
             raise ModelError(
-                f"joint kind '{self.kind}' defines integrate but not its derivatives: give it "
-                "integrate_derivatives and difference_derivatives"
+                f"joint kind '{self.kind}' defines {own[0]} but not its derivatives: give it "
+                "integrate_derivatives, difference_derivatives and bracket"
             )
 
 
@@ -364,6 +372,9 @@ class Spherical(Joint):
     def difference(self, q0, q1):
         return quaternion_log(quaternion_product(q0 * np.array([1.0, -1, -1, -1]), q1))
 
+    def bracket(self, u, v):
+        return cross(u, v)
+
     def integrate_derivatives(self, x):
         return rotation(x).T, rotation_jacobian(x)
 
@@ -412,6 +423,9 @@ class Free(Joint):
         w = self._ball.difference(q0[3:], q1[3:])
         way = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([w, advance_inverse(w, way)])
+
+    def bracket(self, u, v):
+        return cross_motion(u, v)
 
     def integrate_derivatives(self, x):
         moved = Transform(rotation(x[:3]).T, advance(x[:3], x[3:]))

@@ -18,7 +18,7 @@ from ..mechanism.colliders import Collision
 from ..mechanism.geometry import Shape
 from ..mechanism.layout import Layout
 from ..mechanism.loops import Loop
-from ..mechanism.parts import WORLD, Actuator, Body, Frame, TreeJoint
+from ..mechanism.parts import WORLD, Actuator, Body, Frame, TreeJoint, frozen
 from .clusters import Cluster
 from .tree import Tree
 
@@ -85,11 +85,36 @@ class Model:
         found out at sample postures is found out there."""
         return self
 
+    @cached_property
+    def mass(self) -> float:
+        """The mass of all moving bodies in kg; a base that is fixed to the world is not one."""
+        return sum(body.mass for body in self.bodies)
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """The lower limit of each entry of q in rad or m (nq,), -inf where there is none."""
+        return self._limits(0)
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """The upper limit of each entry of q in rad or m (nq,), inf where there is none."""
+        return self._limits(1)
+
+    def _limits(self, side: int) -> np.ndarray:
+        coordinates = [body for c in self.clusters for body in c.embedding.coordinates]
+        return frozen([b.joint.limits[side] for b in coordinates for _ in range(b.joint.nq)])
+
     @property
     def joints(self) -> tuple[TreeJoint, ...]:
         return tuple(body.joint for body in self.bodies)
 
     # names
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names that `frame` knows: frames, then bodies."""
+        names = [frame.name for frame in self.frames] + [body.name for body in self.bodies]
+        return tuple(dict.fromkeys(names))
 
     @cached_property
     def spanning_order(self) -> tuple[int, ...]:
@@ -151,7 +176,7 @@ class Model:
             return self._frames_by_name[name]
         if name in self._bodies_by_name:
             return Frame(name, self._bodies_by_name[name].index, Transform.identity())
-        raise ModelError(unknown("frame", name, [*self._frames_by_name, *self._bodies_by_name]))
+        raise ModelError(unknown("frame", name, self.frame_names))
 
     # configurations
 

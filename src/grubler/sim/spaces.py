@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..algebra.linalg import RowSpace, joined
-from ..algebra.spatial import cross, cross_motion, quaternion_exp, quaternion_matrix
+from ..algebra.spatial import quaternion_exp, quaternion_matrix
 from ..algorithms.c_aba import c_aba
 from ..algorithms.spanning import spanning_map
 from ..compiler import iterate
@@ -386,10 +386,9 @@ def _rates(layout, xi, v) -> list:
     parts = []
     for body in layout.bodies:
         x, rate = xi[layout.v[body.index]], v[layout.v[body.index]]
-        bracket = {"spherical": cross, "free": cross_motion}.get(body.joint.kind)
-        if bracket is not None:
-            once = bracket(x, rate)
-            rate = rate + once * 0.5 + bracket(x, once) / 12.0
+        if body.joint.nq != body.joint.nv:
+            once = body.joint.motion.bracket(x, rate)
+            rate = rate + once * 0.5 + body.joint.motion.bracket(x, once) / 12.0
         parts.append(rate)
     return parts
 

@@ -220,6 +220,30 @@ class LoopJoint(Loop):
             k.append((p @ ddp + dp @ dp) / self.distance)
         return blocks, -np.stack(k)
 
+    @property
+    def ends_on(self) -> tuple[int, int]:
+        """The indices of the predecessor and the successor."""
+        ancestor = (self.path_P or self.path_S)[0].parent
+        return tuple(path[-1].index if path else ancestor for path in (self.path_P, self.path_S))
+
+    def wrenches(self, q, multipliers):
+        """What forces λ on the rows (Kᵀ λ) are as wrenches [moment; force]: on the successor in the
+        axes of its frame S, there; on the successor and on the predecessor in their bodies' axes,
+        at their origins."""
+        way = self._way(q)
+        _, (p, *_) = way.carried(self.frame_S.r)
+        forces = [*self._position, *([p / self.distance] if self.kind == "distance" else [])]
+        turned = self._turned(way)
+        moments = [sum(c * cross(n, e) for c, e, (n, *_) in row) for row in turned]
+        n, m = len(self._position), len(moments)
+        rows = [*range(n), *([n + m] if self.kind == "distance" else [])]
+        F = sum((multipliers[r] * f for r, f in zip(rows, forces)), np.zeros(3))
+        M = sum((multipliers[n + i] * x for i, x in enumerate(moments)), np.zeros(3))
+        R = self._rotation(way)
+        at_S = np.concatenate([R.T @ M, R.T @ F])
+        at_P = np.concatenate([-(M + cross(p, F)), -F])
+        return at_S, self.frame_S.force_back(at_S), self.frame_P.force_back(at_P)
+
     def describe(self):
         return f"{self.kind} joint between {self.ends[0]} and {self.ends[1]}"
 
