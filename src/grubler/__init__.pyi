@@ -148,6 +148,9 @@ from .model.parameters import (
     parameter_values as parameter_values,
     with_parameters as with_parameters,
 )
+from .model.scene import (
+    scene as scene,
+)
 from .sim import (
     Passive as Passive,
     SimulationError as SimulationError,

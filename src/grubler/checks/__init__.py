@@ -13,6 +13,7 @@ import numpy as np
 
 from ..algorithms.c_crba import c_crba
 from ..arguments import public
+from ..collision import Contacts
 from ..errors import GrublerError, InputError
 from ..model import Model, as_position
 from ..model.builder import ModelBuilder
@@ -23,6 +24,7 @@ from .idle import Idle, idle_freedoms
 from .mobility import LoopRows, Mobility, loop_rows, mobility
 from .ranges import BeyondLimits, beyond_limits
 from .report import Closure, Report
+from .touching import ContactRow, Touching, touching
 
 LISTED = 6  # names in a warning
 
@@ -30,17 +32,18 @@ LISTED = 6  # names in a warning
 @public
 def check(
     source: Model | ModelBuilder | Callable[[], Model], *, samples: int = 20, seed: int = 0,
-    given: Mapping[str, float] | None = None,
+    given: Mapping[str, float] | None = None, contacts: Contacts | bool | None = None,
 ) -> Report:  # fmt: skip
     """A report on a model, over `samples` random assembled configurations.
 
     `source` is a model, a builder, or a function that makes a model, such as a reader of a file:
     one that raises gives a report whose `ok` is False. `given` are joint positions by name, over
-    zero, as drawn in the description: their closure error is reported.
+    zero, as drawn in the description: their closure error is reported. `contacts` is a plan whose
+    pairs of shapes are listed, or True for all that the shapes of the model allow.
     """
     name = getattr(source, "name", getattr(source, "__name__", "model"))
     if isinstance(source, Model):
-        return _report(source, samples, seed, given)
+        return _report(source, samples, seed, given, contacts)
     if not isinstance(source, ModelBuilder) and not callable(source):
         raise InputError(
             f"check needs a Model, a ModelBuilder or a function that makes a model, not "
@@ -50,10 +53,10 @@ def check(
         model = source.build(reference=given) if isinstance(source, ModelBuilder) else source()
     except (GrublerError, OSError) as error:
         return Report(str(name), errors=(str(error),))
-    return _report(model, samples, seed, given)
+    return _report(model, samples, seed, given, contacts)
 
 
-def _report(model: Model, samples: int, seed: int, given) -> Report:
+def _report(model: Model, samples: int, seed: int, given, contacts) -> Report:
     configurations = [model.neutral(), *model.random_states(samples, seed)[0]]
     positions = [model.unpack(q) for q in configurations]
     loops = loop_rows(model, positions[: 1 + min(samples, 4)])
@@ -63,11 +66,12 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
     found = idle_freedoms(model, positions[1] if samples else positions[0])
     driven = drives(model, configurations, found) if not errors else None
     idle = tuple(freedom for freedom, *_ in found)
+    touch, unplanned = touching(model, contacts)
     beyond = tuple(beyond_limits(model, positions[0]))
     return Report(
         model.name,
         errors=tuple(errors),
-        warnings=tuple(_warnings(model, loops, idle, closure, parts, driven, beyond)),
+        warnings=(*_warnings(model, loops, idle, closure, parts, driven, beyond), *unplanned),
         notes=model.notes,
         bodies=len(model.bodies),
         mass=float(sum(body.mass for body in model.bodies)),
@@ -81,6 +85,7 @@ def _report(model: Model, samples: int, seed: int, given) -> Report:
         partitions=parts,
         drives=driven,
         beyond_limits=beyond,
+        touching=touch,
     )
 
 
@@ -170,6 +175,6 @@ def _listed(names) -> str:
 
 
 __all__ = [
-    "BeyondLimits", "Closure", "Drive", "Drives", "Idle", "LoopRows", "Mobility", "Partition",
-    "Report", "check",
+    "BeyondLimits", "Closure", "ContactRow", "Drive", "Drives", "Idle", "LoopRows", "Mobility",
+    "Partition", "Report", "Touching", "check",
 ]  # fmt: skip

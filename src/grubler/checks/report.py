@@ -12,6 +12,7 @@ from .drives import Drives
 from .idle import Idle
 from .mobility import LoopRows, Mobility
 from .ranges import BeyondLimits
+from .touching import Touching
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Report:
     partitions: tuple[Partition, ...] = ()
     drives: Drives | None = None
     beyond_limits: tuple[BeyondLimits, ...] = ()
+    touching: Touching | None = None
 
     @property
     def ok(self) -> bool:
@@ -69,7 +71,8 @@ class Report:
         lines += [f"  warning: {text}" for text in self.warnings]
         lines += [f"  note: {text}" for text in self.notes if text not in self.warnings]
         for section in (
-            self._parts, self._mobility, self._loops, self._closure, self._partitions, self._drives
+            self._parts, self._mobility, self._loops, self._closure, self._partitions, self._drives,
+            self._touching,
         ):  # fmt: skip
             part = section()
             if part:
@@ -159,6 +162,19 @@ class Report:
         ]  # fmt: skip
         head = ("actuator", "joint", "inertia", "over the workspace", "armature", "worst error")
         return lines + _columns(head, rows)
+
+    def _touching(self) -> list[str]:
+        t = self.touching
+        if t is None:
+            return []
+        lines = [f"{len(t.pairs)} pairs of shapes may touch, at {t.points} candidate points"]
+        rows = [
+            (_shorten(p.first, 34), _shorten(p.second, 34), str(p.points), f"{p.friction:.3g}",
+             f"{p.restitution:.3g}")
+            for p in t.pairs
+        ]  # fmt: skip
+        lines += _columns(("shape", "and", "points", "friction", "restitution"), rows)
+        return lines + [f"  {note}" for note in t.notes]
 
 
 def _columns(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -14,6 +14,7 @@ from .progress import waiting
 EXAMPLES = [
     ("grubler check four_bar", "is this linkage sound?"),
     ("grubler check robot.urdf --strict", "refuse whatever is not understood"),
+    ("grubler check robot.urdf --contacts", "which shapes may touch?"),
     ("grubler check robot.urdf --json", "the same, for a program"),
 ]
 
@@ -21,6 +22,9 @@ EXAMPLES = [
 def arguments(parser) -> None:
     robot_arguments(parser)
     parser.add_argument("--samples", type=count, default=20, help="configurations to look at (20)")
+    parser.add_argument(
+        "--contacts", action="store_true", help="list the pairs of shapes that may touch"
+    )
     json_argument(parser)
 
 
@@ -30,6 +34,6 @@ def run(arguments) -> int:
 
     model.__name__ = Path(arguments.robot).name
     with waiting("checking"):
-        report = check(model, samples=arguments.samples)
+        report = check(model, samples=arguments.samples, contacts=arguments.contacts or None)
     print(report.to_json() if arguments.json else report.table())
     return 0 if report.ok else 1

@@ -41,6 +41,7 @@ from . import Model, as_position
 from .clusters import build_clusters
 from .contact_parts import ContactParts
 from .grouping import group_bodies
+from .joined import Joined
 from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
 
@@ -66,6 +67,8 @@ class ModelBuilder:
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
         self.contact = ContactParts()
+        self._reference: dict[str, np.ndarray] = {}  # of models that were added
+        self._geometry: dict[str, tuple[Shape, ...]] = {}  # to be drawn, of the same
 
     @property
     def size(self) -> int:
@@ -292,6 +295,33 @@ class ModelBuilder:
         material = Material(friction, restitution, torsional, rolling)
         self.contact.allow(GivenPair(first, second, material))
 
+    @public
+    def add_model(
+        self, name: str, model: Model, *, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None
+    ) -> None:
+        """All that a model has: its bodies, joints, loops, frames, actuators and shapes are called
+        "name/..." here. Its world is placed at `xyz` with `rpy` or `R`. Clusters are formed anew.
+        """
+        if any(child.startswith(f"{name}/") for child in self._edges):
+            raise ModelError(f"there is already a model named '{name}': names are unique")
+        if not np.array_equal(model.gravity, self.gravity):
+            raise ModelError(
+                f"gravity of '{name}' is {model.gravity.tolist()} m/s², here it is "
+                f"{self.gravity.tolist()}: one world has one gravity"
+            )
+        X = Transform.from_placement(_rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz))
+        part = Joined(name, model, X)
+        self._masses |= part.masses()
+        self._edges |= part.edges()
+        self._joint_names |= {e.joint.name: child for child, e in part.edges().items()}
+        self._loops |= part.loops()
+        self._frames |= part.frames()
+        self._actuators |= part.actuators()
+        self._reference |= part.reference()
+        for body, shapes in part.geometry().items():
+            self._geometry[body] = (*self._geometry.get(body, ()), *shapes)
+        part.add_contact(self.contact)
+
     def _add_loop(self, name: str, make: Callable[[SpanningTree], Loop]) -> None:
         if name in self._loops:
             raise ModelError(
@@ -332,7 +362,7 @@ class ModelBuilder:
         model name all that was changed.
         """
         edges, makers, notes = dict(self._edges), dict(self._loops), []
-        guess: dict = dict(reference or {})
+        guess: dict = {**self._reference, **(reference or {})}
         while True:
             tree = SpanningTree(self._masses, edges, self._joint_names)
             loops = _made(tree, makers)
@@ -364,9 +394,17 @@ class ModelBuilder:
             self.name, self.gravity, tree.bodies, loops,
             build_clusters(tree.bodies, grouping.groups, embeddings), tuple(self._placed(tree)),
             tuple(self._driven(tree, edges, notes)),
-            {i: frozen(x) for i, x in positions.items()}, collision=self.contact.placed(tree),
-            notes=tuple(notes),
+            {i: frozen(x) for i, x in positions.items()}, geometry=self._drawn(tree),
+            collision=self.contact.placed(tree), notes=tuple(notes),
         )  # fmt: skip
+
+    def _drawn(self, tree: SpanningTree) -> dict[int, tuple[Shape, ...]]:
+        """Shapes to be drawn, by body."""
+        found: dict[int, tuple[Shape, ...]] = {}
+        for body, shapes in self._geometry.items():
+            carrier, X = tree.place("shapes", body)
+            found[carrier] = (*found.get(carrier, ()), *(s.carried(X) for s in shapes))
+        return found
 
     def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
         """The position of every tree joint before assembly, from a guess by joint name."""

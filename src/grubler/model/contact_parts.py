@@ -13,17 +13,20 @@ from ..mechanism.colliders import (
     checked_mask,
     checked_shape,
 )
+from ..mechanism.geometry import Plane, Shape
 from .spanning_tree import SpanningTree
 
 
 class ContactParts:
     """Shapes on bodies, bodies that never touch, pairs of shapes that may; `placed` is the result.
 
-    A `Collider` is given with the name of its body, `link`, in whose coordinates its shape is.
+    A `Collider` is given with the name of its body, `link` (or `carrier`, where the link is welded
+    to another body), in whose coordinates its shape is.
     """
 
     def __init__(self):
         self._shapes: dict[str, Collider] = {}
+        self._carriers: dict[str, str] = {}
         self._excluded: set[frozenset[str]] = set()
         self._pairs: list[GivenPair] = []
         self._unused: list[str] = []
@@ -32,10 +35,22 @@ class ContactParts:
         """A name that no shape has yet."""
         return next(name for k in count() if (name := f"{link}.{k}") not in self._shapes)
 
-    def add(self, c: Collider) -> None:
+    def same_floor(self, shape: Shape) -> str | None:
+        """The name of a plane on the world that is there already, or None."""
+        for name, c in self._shapes.items():
+            planes = isinstance(c.shape, Plane) and isinstance(shape, Plane)
+            if planes and self._carriers[name] == "world":
+                turned = c.shape.rotation[:, 2] @ shape.rotation[:, 2]
+                apart = c.shape.rotation[:, 2] @ (c.shape.position - shape.position)
+                if turned > 1 - 1e-12 and abs(apart) < 1e-12:
+                    return name
+        return None
+
+    def add(self, c: Collider, carrier: str | None = None) -> None:
         if c.name in self._shapes:
             raise ModelError(f"there is already a shape named '{c.name}': names are unique")
         of = f"shape '{c.name}'"
+        self._carriers[c.name] = carrier or c.link
         self._shapes[c.name] = replace(
             c, shape=checked_shape(c.shape, of), material=c.material.checked(of),
             contype=checked_mask(c.contype, f"contype of {of}"),
@@ -60,11 +75,11 @@ class ContactParts:
         """All of it on moving bodies."""
         found = []
         for name, c in self._shapes.items():
-            carrier, X = tree.place(f"shape '{name}'", c.link)
+            carrier, X = tree.place(f"shape '{name}'", self._carriers[name])
             found.append(replace(c, body=carrier, shape=c.shape.carried(X)))
-        for pair in self._excluded:
-            for body in pair:
-                tree.place("exclude_contact", body)
+        links = {c.link for c in found}
+        for body in {name for pair in self._excluded for name in pair} - links:
+            tree.place("exclude_contact", body)
         return Collision(
             tuple(found), frozenset(self._excluded), tuple(self._pairs), tuple(self._unused)
         )
