@@ -5,7 +5,9 @@ Works on files that cannot be used, too, and says what is wrong with them.
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
+from typing import Any
 
 from ..checks import check
 from .common import count, json_argument, load, robot_arguments
@@ -18,13 +20,13 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     parser.add_argument("--samples", type=count, default=20, help="configurations to look at (20)")
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     def model():
         return load(arguments)
 

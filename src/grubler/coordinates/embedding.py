@@ -8,9 +8,10 @@ coordinates, and G, g come by generalized coordinate partitioning).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from ..errors import PartitionError
 from ..mechanism.loops import Loop
 from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.parts import Body
+
+if TYPE_CHECKING:
+    from ..algebra.spatial import Transform
+    from ..typing import Array
 
 SINGULAR = 1e-9  # relative size of a pivot of K_d below which the partition is lost
 DEAD = 1e-6  # bars of a closed form that meet at a smaller angle are stretched
@@ -33,7 +38,11 @@ class Embedding(ABC):
 
     implicit = False
     always_closed = False  # whether its loops close at every q
-    kept = ()  # rows of the stacked K that are independent; empty: all of them
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Rows of the stacked K that are independent; empty: all of them."""
+        return ()
 
     @cached_property
     def columns(self) -> dict[int, slice]:
@@ -62,32 +71,32 @@ class Embedding(ABC):
     def nq(self) -> int:
         return sum(body.joint.nq for body in self.coordinates)
 
-    def positions(self, q) -> dict:
+    def positions(self, q: Array) -> dict[Any, Any]:
         """The position of every tree joint, by body index."""
         return self._split_q(q, self.bodies)
 
-    def reframed(self, bodies: Sequence[Body], new: dict) -> Embedding:
+    def reframed(self, bodies: Sequence[Body], new: dict[Any, Any]) -> Embedding:
         """The same where bodies have other frames, `new` from the old ones."""
         return self
 
     @abstractmethod
-    def velocity_map(self, positions: dict, v):
+    def velocity_map(self, positions: dict[Any, Any], v: Array | None) -> tuple[Any, ...]:
         """G (nv_span, nv), the spanning velocities G v by body, and g by body (v may be None)."""
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a configuration at which the embedding is singular (floats only)."""
         return None
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> float:
         """How badly velocities of the dependent joints are determined: 1 at best, infinite at a
         singularity (floats and symbols)."""
         return 1.0
 
-    def split(self, spanning) -> dict:
+    def split(self, spanning: Array) -> dict[Any, Any]:
         """Stacked spanning velocities by body index."""
         return {i: spanning[columns] for i, columns in self.columns.items()}
 
-    def _split_q(self, q, bodies: Sequence[Body]) -> dict:
+    def _split_q(self, q, bodies: Sequence[Body]) -> dict[Any, Any]:
         values, start = {}, 0
         for body in bodies:
             values[body.index] = q[start : start + body.joint.nq]
@@ -100,10 +109,10 @@ class OpenJoint(Embedding):
     """One body and no loop: an ordinary joint, G = 1, g = 0."""
 
     @property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(range(self.nv_span))
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         n = self.nv_span
         if v is None:
             return np.eye(n), None, None
@@ -121,21 +130,21 @@ class ExplicitJoint(Embedding):
     kept: tuple[int, ...] = ()
 
     @cached_property
-    def always_closed(self):
+    def always_closed(self) -> bool:
         return len(self.steps) == len(self.loops) and all(step.everywhere for step in self.steps)
 
     @cached_property
-    def coordinates(self):
+    def coordinates(self) -> tuple[Body, ...]:
         dependent = {body.index for step in self.steps for body in step.outputs}
         return tuple(body for body in self.bodies if body.index not in dependent)
 
     @cached_property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(
             c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
         )
 
-    def positions(self, q):
+    def positions(self, q: Array) -> dict[int, Array]:
         values = self._split_q(q, self.coordinates)
         for step in self.steps:
             solved, start = step.value(step._gather(values)), 0
@@ -144,7 +153,7 @@ class ExplicitJoint(Embedding):
                 start += body.joint.nq
         return values
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         rows, start = {}, 0
         identity = np.eye(self.nv)
         for body in self.coordinates:
@@ -163,7 +172,7 @@ class ExplicitJoint(Embedding):
         G = np.concatenate([rows[body.index] for body in self.bodies])
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> Any:
         worst = 1.0
         for step in self.steps:
             conditioning = getattr(step, "conditioning", None)
@@ -171,7 +180,7 @@ class ExplicitJoint(Embedding):
                 worst = np.maximum(worst, 1.0 / conditioning(positions))
         return worst
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a dead point of a closed form, where positions give no velocities."""
         for step in self.steps:
             conditioning = getattr(step, "conditioning", None)
@@ -200,17 +209,19 @@ class ImplicitJoint(Embedding):
     implicit = True
 
     @cached_property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(c for c in range(self.nv_span) if c not in self.dependent)
 
-    def reframed(self, bodies, new):
+    def reframed(self, bodies: tuple[Body, ...], new: dict[int, Transform]) -> Embedding:
         return replace(self, loops=tuple(loop.reframed(bodies, new) for loop in self.loops))
 
-    def constraint(self, positions: dict, velocities: dict | None):
+    def constraint(
+        self, positions: dict[Any, Any], velocities: dict[Any, Any] | None
+    ) -> tuple[Array, Array | None]:
         """The stacked K (rows, nv_span) and k of all loops (2)."""
         return stack_rows(self.bodies, self.loops, positions, velocities)
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         K, _ = self.constraint(positions, None)
         kept = list(self.kept)
         K = K[kept]
@@ -224,7 +235,9 @@ class ImplicitJoint(Embedding):
         g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
         return G, velocities, self.split(g)
 
-    def pivots(self, positions):
+    def pivots(
+        self, positions: Mapping[int, Array]
+    ) -> tuple[list[Array | float], list[Array | float]]:
         """The pivots of the elimination of K_d in its order, and their inverses: some pivot is
         small near a singularity of the partition."""
         K, _ = self.constraint(positions, None)
@@ -242,7 +255,7 @@ class ImplicitJoint(Embedding):
             rows[c] = independent[i]
         return np.stack(rows)
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> Any:
         """‖K_d‖ ‖K_d⁻¹‖ in the Frobenius norm, by the elimination that velocities use: large, too,
         where its fixed order meets a small pivot."""
         K = self.constraint(positions, None)[0][list(self.kept)]
@@ -250,7 +263,7 @@ class ImplicitJoint(Embedding):
         inverse = solve_general(Kd, np.eye(len(self.kept)), self.order)
         return np.sqrt(np.sum(Kd * Kd) * np.sum(inverse * inverse))
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a configuration at which the dependent columns lose rank (floats only)."""
         K, _ = self.constraint(positions, None)
         Kd = K[np.ix_(self.kept, self.dependent)]
@@ -278,7 +291,7 @@ def column_slices(bodies: Sequence[Body]) -> dict[int, slice]:
     return columns
 
 
-def _by_body(bodies: Sequence[Body], stacked) -> dict:
+def _by_body(bodies: Sequence[Body], stacked) -> dict[Any, Any]:
     """Rows of stacked spanning velocities by body index."""
     rows, start = {}, 0
     for body in bodies:
@@ -287,7 +300,12 @@ def _by_body(bodies: Sequence[Body], stacked) -> dict:
     return rows
 
 
-def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
+def stack_rows(
+    bodies: Sequence[Body],
+    loops: Sequence[Loop],
+    positions: dict[int, Array],
+    velocities: dict[int, Array] | None,
+) -> tuple[Array, Array | None]:
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
     columns = column_slices(bodies)
     width = sum(body.joint.nv for body in bodies)
@@ -299,7 +317,9 @@ def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocit
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
 
 
-def side_by_side(blocks: dict, columns: dict[int, slice], height: int, width: int):
+def side_by_side(
+    blocks: dict[Any, Any], columns: dict[int, slice], height: int, width: int
+) -> Array:
     """The blocks of one loop at their columns, zeros between them."""
     row, end = [], 0
     for i in sorted(blocks, key=lambda i: columns[i].start):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .spaces import CLOSURE
 from .step import INTEGRATORS
 from .trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 
 class Simulator:
     """Steps of `dt` seconds with the chosen integrator.
@@ -38,17 +41,29 @@ class Simulator:
     machines without a compiler.
     """
 
+    model: Model
+    dt: float
+    integrator: str
+    batch: int | None
+    substeps: int
+    threads: int
+    control: Callable[..., Any]
+    target: str
+    dtype: str
+
     def __init__(
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
-        control: Callable | None = None, substeps: int = 1, threads: int = 1,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
         dtype: str = "float64", arch: str | None = None,
     ):  # fmt: skip
         _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
                        dtype)  # fmt: skip
         self.model, self.dt, self.integrator = model, float(dt), integrator
         self.batch, self.substeps, self.threads = batch, int(substeps), threads
-        self.passive = None if passive is None or passive.empty else passive.checked(model)
+        self.passive: Passive | None = (
+            None if passive is None or passive.empty else passive.checked(model)
+        )
         self.control, self.target, self.dtype = control, target, dtype
         self._kernel = Kernel(
             model, self.dt, integrator, self.passive, control, self.substeps, dtype
@@ -56,7 +71,7 @@ class Simulator:
         self._step = self._kernel.compile(target, arch)
         self._gpu = GpuSimulation(self._step, self._about()) if target == "cuda" else None
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         """The arguments: another process finds the compiled step in the cache, or compiles it."""
         options = {
             "target": self.target, "batch": self.batch, "passive": self.passive,
@@ -65,7 +80,7 @@ class Simulator:
         }  # fmt: skip
         return partial(type(self), **options), (self.model, self.dt, self.integrator)
 
-    def _about(self) -> dict:
+    def _about(self) -> dict[Any, Any]:
         """What a run on the GPU needs to know."""
         return {
             "dt": self.dt, "substeps": self.substeps, "batch": self.batch,
@@ -74,9 +89,7 @@ class Simulator:
             "model": self.model.name,
         }  # fmt: skip
 
-    def step(
-        self, q: Any, v: Any, tau: Any, out: tuple[Any, Any] | None = None, t: float = 0.0
-    ) -> tuple[Any, Any]:
+    def step(self, q: Any, v: Any, tau: Any, out: Any = None, t: float = 0.0) -> tuple[Any, Any]:
         """(q, v) after one recorded step: `substeps` times dt. On the GPU, arrays there; `t` is the
         time that `control` is given, there an array (1,).
 
@@ -113,7 +126,9 @@ class Simulator:
         index = dlpack.device_of(q, "argument 'q'")
         return DeviceArray.of(driver.device(index), nothing, self.dtype)
 
-    def run(self, q, v, controller=None, steps: int = 1000) -> Trajectory | GpuTrajectory:
+    def run(
+        self, q: Array, v: Array, controller: Any = None, steps: int = 1000
+    ) -> Trajectory | GpuTrajectory:
         """Simulate `steps` recorded steps from (q, v), which are not changed.
 
         `controller` is None (no torque), an array of torques (nv,), (steps, nv) or for a batch
@@ -165,7 +180,9 @@ class Simulator:
                 "with model.assemble(q)"
             )
 
-    def export(self, folder, *, name: str | None = None, candidates: int | None = 1) -> list[Path]:
+    def export(
+        self, folder: Any, *, name: str | None = None, candidates: int | None = 1
+    ) -> list[Path]:
         """Write the step for the GPU as a bundle that runs without this package's compiler:
         `grubler_bundle.load_simulation(name).run(q, v, controller, steps)`."""
         if self._gpu is None:

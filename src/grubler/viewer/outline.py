@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ..algebra.spatial import Transform
 from ..mechanism.loops import LoopJoint
 from ..mechanism.parts import WORLD, Body
 from ..model import Model
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 THIN = 0.009  # radius of a link, as a share of the robot's size
 FIELD_OF_VIEW = 0.6  # rad, narrow: parallel bars look parallel
@@ -52,7 +56,7 @@ class Room:
     upper: np.ndarray
 
     @staticmethod
-    def of(model: Model, anchors: Mapping[int, np.ndarray], positions) -> Room:
+    def of(model: Model, anchors: Mapping[int, np.ndarray], positions: Mapping[int, Array]) -> Room:
         poses = body_poses(model, positions)
         points = [anchors[WORLD]]
         for body in model.bodies:

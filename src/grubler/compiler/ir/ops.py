@@ -34,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Op:
 
     name: str
     arity: int
-    evaluate: Callable
+    evaluate: Callable[..., Any]
     c: str = ""
     llvm: Callable[..., str] | None = None
     ptx: Callable[..., str] | None = None
@@ -61,7 +62,7 @@ class Op:
     parity: tuple[str, ...] = ()
     signs: tuple[int, int] | None = None
     signed_zero: bool = False
-    becomes: Callable | None = None
+    becomes: Callable[..., Any] | None = None
     traced: tuple[str, ...] = ()
 
     @property

@@ -23,14 +23,22 @@ _SUFFIX = {"float64": "f64", "float32": "f32"}
 class Emitter:
     """Writes instructions line by line; every method returns the name of what it computed."""
 
+    dtype: str
+    lanes: int
+    block: int
+    held: bool
+    scalar: str
+    bits: int
+    label: str
+
     def __init__(self, dtype: str, lanes: int, block: int = BLOCK, held: bool = False):
         self.dtype, self.lanes, self.block, self.held = dtype, lanes, block, held
         self.scalar, self.bits = SCALAR[dtype], 8 * BYTES[dtype]
-        self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
-        self.integer = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
-        self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        self.type: str = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
+        self.integer: str = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
+        self.mask: str = "i1" if lanes == 1 else f"<{lanes} x i1>"
         suffix = _SUFFIX[dtype]
-        self.suffix = suffix if lanes == 1 else f"v{lanes}{suffix}"
+        self.suffix: str = suffix if lanes == 1 else f"v{lanes}{suffix}"
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.library: set[str] = set()
