@@ -22,6 +22,9 @@ the joint's own is y - S'a. Fewer operations, and the shorter way from one joint
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
@@ -29,8 +32,15 @@ from ..algebra.linalg import LDL, joined, symmetric
 from .c_rnea import net_forces
 from .first_pass import first_pass, stacked
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .first_pass import ClusterState
 
-def c_aba(model, q, v, tau, f_ext=None):
+
+def c_aba(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> Array:
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
     states = first_pass(model, q, v)
     IA = [block_diagonal(state.I) for state in states]  # line 20
@@ -65,13 +75,15 @@ def c_aba(model, q, v, tau, f_ext=None):
     return joined(out)
 
 
-def force_across(state, pA, tau, U, D, u):
+def force_across(state: ClusterState, pA: Array, tau: Array, U: Array, D: LDL, u: Array) -> Array:
     """p_k^a = p_k^A + U D⁻¹ u (56) of a single body: the joint's force along its axes."""
     pa, held = pA + U @ D.solve(u), held_axes(state)
     return pa if held is None else held * pa + state.S @ tau
 
 
-def move_on(state, D, u, U, W, parent):
+def move_on(
+    state: ClusterState, D: LDL, u: Array, U: Array, W: Array | None, parent: Array | None
+) -> tuple[Array, Array]:
     """(acceleration of the joint (52), stacked acceleration of the cluster) from the parent's.
 
     `parent` is None where nothing moves but the joint.
@@ -91,7 +103,7 @@ def move_on(state, D, u, U, W, parent):
     return y - state.S.T @ a, rest + state.S @ y
 
 
-def held_axes(state):
+def held_axes(state: ClusterState) -> Array | None:
     """Of a single body's six coordinates 1 where its joint holds it, 0 where it moves; None where
     its axes are not coordinate axes, or have armature, which the parent does not feel."""
     S = state.S
@@ -101,13 +113,13 @@ def held_axes(state):
     return 1.0 - moved.sum(axis=1) if np.all(np.sort(moved, axis=0)[-2:].T == (0, 1)) else None
 
 
-def joint_inertia(state, U):
+def joint_inertia(state: ClusterState, U: Array) -> Array:
     """D_k = S_k' U_k (49), with the armature of its joints."""
     D = state.S.T @ U
     return D if state.R is None else D + state.R
 
 
-def without_joint(state, IA, U, D):
+def without_joint(state: ClusterState, IA: Array, U: Array, D: LDL) -> Array:
     """I_k^a = I_k^A - U D⁻¹ U' (56) of a single body.
 
     I_k^a S_k = 0: where the joint's axes are coordinate axes, those rows cost nothing.
@@ -116,7 +128,7 @@ def without_joint(state, IA, U, D):
     return Ia if held is None else Ia * np.outer(held, held)
 
 
-def seen_from_parent(state, IA, U, D):
+def seen_from_parent(state: ClusterState, IA: Array, U: Array, D: LDL) -> Array:
     """λ(k)X*_k I_k^a kX_λ(k), what the articulated inertia adds to the parent's (55), (56)."""
     if not state.projected:
         return state.X.congruence(without_joint(state, IA, U, D))

@@ -11,19 +11,26 @@ where articulated inertias couple the bodies of a cluster.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..algebra.linalg import symmetric
 from .first_pass import first_pass
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .first_pass import ClusterState
 
-def c_crba(model, q):
+
+def c_crba(model: Model, q: Array) -> Array:
     """The mass matrix M (nv, nv), so that M a + bias = tau."""
     states = first_pass(model, q)
     return mass_matrix_of(model, states)
 
 
-def mass_matrix_of(model, states):
+def mass_matrix_of(model: Model, states: list[ClusterState]) -> Array:
     """The mass matrix from the states of the first pass."""
     IC = composite_inertias(model, states)
     n = len(states)
@@ -52,7 +59,7 @@ def mass_matrix_of(model, states):
     )
 
 
-def composite_inertias(model, states):
+def composite_inertias(model: Model, states: list[ClusterState]) -> dict[int, Array]:
     """Composite inertias by body, the children's subtrees added leaves first."""
     IC = {
         body: I for state in states for body, I in zip(state.cluster.bodies, state.I, strict=True)

@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
@@ -16,8 +19,13 @@ from ..algebra.linalg import LDL, symmetric
 from .c_aba import joint_inertia, seen_from_parent
 from .first_pass import first_pass, locate
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, Frame
+    from .first_pass import ClusterState
 
-def c_efpa(model, q, frames):
+
+def c_efpa(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Any:
     """Ω⁻¹ (sum of rows, squared) for `frames`, a list of (Frame, rows): rows of [angular; linear]
     at the frame, in its axes."""
     posed = [frame.body for frame, _ in frames]
@@ -63,7 +71,7 @@ def c_efpa(model, q, frames):
     return symmetric(np.block(blocks))
 
 
-def articulated(states):
+def articulated(states: list[ClusterState]) -> tuple[dict[int, Array], dict[int, LDL]]:
     """U and D of every cluster from the articulated inertias alone (49), (55)."""
     IA = [block_diagonal(state.I) for state in states]
     U, D = {}, {}
@@ -78,7 +86,7 @@ def articulated(states):
 
 def _outward(model, path, S, X, U, D, Y):
     """Ω_ke⁻¹ along the path from the base to the effector (67)."""
-    Om: dict = {}
+    Om: dict[Any, Any] = {}
     for k in path:
         Om[k] = S[k] @ D[k].solve(Y[k])
         parent = model.clusters[k].parent

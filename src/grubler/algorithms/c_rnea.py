@@ -18,7 +18,9 @@ Walker and Paul; a quarter fewer operations).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +28,11 @@ from ..algebra.linalg import joined
 from ..algebra.spatial import Transform, cross, rigid_parts, skew
 from ..mechanism.parts import WORLD
 from ..reduction.reduced import Reduced, reduced, spin_row
+
+if TYPE_CHECKING:
+    from ..mechanism.parts import Body, TreeJoint
+    from ..model.model import Model
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +47,21 @@ class Moving:
     U: np.ndarray
 
 
-def c_rnea(model, q, v, a, f_ext=None):
+def c_rnea(
+    model: Model, q: Array, v: Array, a: Array | None, f_ext: Mapping[int, Array] | None = None
+) -> Array:
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
     return joint_forces(model, *net_forces(model, q, v, a, f_ext))
 
 
-def net_forces(model, q, v, a, f_ext=None, posed=()):
+def net_forces(
+    model: Model,
+    q: Array,
+    v: Array,
+    a: Array | None,
+    f_ext: Mapping[int, Array] | None = None,
+    posed: Any = (),
+) -> tuple[Any, ...]:
     """(bodies in motion, force on each (34), each joint with its G and acceleration), by index.
 
     a=None: a = 0, the robot coasting. Bodies in `posed` keep their frame, as in the first pass.
@@ -78,7 +94,7 @@ def net_forces(model, q, v, a, f_ext=None, posed=()):
     return moving, f, joints
 
 
-def felt_by(robot: Reduced, i: int, force, q):
+def felt_by(robot: Reduced, i: int, force: Array, q: Array) -> Any:
     """(body, force on it) of an external force on body i, in the frames of the reduced robot.
 
     A rotor is known by its spin: it feels the moment about its axis, its carrier the rest.
@@ -94,7 +110,7 @@ def felt_by(robot: Reduced, i: int, force, q):
     return [(i, along), (body.parent, body.joint.transform(q).force_back(across))]
 
 
-def move(joint, up: Moving, q, rate, acceleration) -> Moving:
+def move(joint: TreeJoint, up: Moving, q: Array, rate: Array, acceleration: Array) -> Moving:
     """The motion of a body from its parent's (33)."""
     X, S, bias = joint.transform(q), joint.motion.subspace(q), joint.motion.bias(q, rate)
     vJ, aJ = S @ rate, S @ acceleration
@@ -105,7 +121,7 @@ def move(joint, up: Moving, q, rate, acceleration) -> Moving:
     return Moving(X, S, w, dw, A, skew(dw) + skew(w) @ skew(w))
 
 
-def net_force(I, body: Moving, spin):
+def net_force(I: Array, body: Moving, spin: Array | None) -> Array:
     """Rate of change of a body's momentum (34), with that of the rotors it carries.
 
     Io dw + w x Io w by elements of Io: those on the diagonal as in Euler's equations, a product of
@@ -123,7 +139,12 @@ def net_force(I, body: Moving, spin):
     return np.concatenate([moment, m * body.A + U @ mc])
 
 
-def joint_forces(model, moving, f, joints):
+def joint_forces(
+    model: Model,
+    moving: dict[int, Moving],
+    f: dict[int, Array | float],
+    joints: dict[int, tuple[Body, Array, Array]],
+) -> Array:
     """Forces collected towards the world (35), and what each cluster's joint feels of them (31)."""
     tau = [None] * len(model.clusters)
     for k in reversed(model.clusters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from ..algebra.spatial import Transform
 from .c_crba import composite_inertias
 from .first_pass import first_pass
 from .kinematics import body_transforms
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class Centroidal(NamedTuple):
@@ -22,7 +26,7 @@ class Centroidal(NamedTuple):
     matrix: np.ndarray
 
 
-def centroidal(model, q, v=None) -> Centroidal:
+def centroidal(model: Model, q: Array | None, v: Array | None = None) -> Centroidal:
     """Centre of mass, centroidal momentum (given v) and its matrix."""
     states = first_pass(model, q, posed=None)
     poses = body_transforms(model, states)

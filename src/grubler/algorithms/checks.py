@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
 from ..typing import Function
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def checked(model: Model, **arguments):
+
+def checked(model: Model, **arguments: Any) -> Any:
     """q, v, a, tau of the right shape, in the order given; None stays None."""
     out = []
     for what, x in arguments.items():
@@ -39,7 +43,7 @@ def checked(model: Model, **arguments):
     return out[0] if len(out) == 1 else out
 
 
-def check_given_with_a(v, a) -> None:
+def check_given_with_a(v: Array, a: Array) -> None:
     """Refuse an acceleration without a velocity: nothing would be computed from it."""
     if a is not None and v is None:
         raise InputError("a is given without v: give v, too, zero for a robot at rest")
@@ -62,7 +66,7 @@ def check_configuration(model: Model, q: np.ndarray) -> None:
     model.check_closed(q)
 
 
-def checked_forces(model: Model, f_ext):
+def checked_forces(model: Model, f_ext: Any) -> Any:
     """External forces by body index: from a mapping by body name, or an array (nb, 6)."""
     if f_ext is None:
         return None
@@ -83,11 +87,11 @@ def _six(name: str, f):
     return f if is_symbolic(f) else as_vector(f"f_ext of body '{name}'", f, 6)
 
 
-def checked_frame(model: Model, frame) -> Frame:
+def checked_frame(model: Model, frame: str) -> Frame:
     return frame if isinstance(frame, Frame) else model.frame(frame)
 
 
-def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
+def checked_frames(model: Model, frames: Any) -> list[tuple[Frame, tuple[int, ...]]]:
     """(frame, rows) pairs from names, or (name, rows) with rows of [angular; linear]."""
     if isinstance(frames, (str, Frame)):
         frames = [frames]
@@ -118,7 +122,9 @@ def exact(*methods: str) -> Callable[[Function], Function]:
     return mark
 
 
-def pick(what: str, methods: Mapping, method: str, options: Mapping | None = None):
+def pick(
+    what: str, methods: Mapping[Any, Any], method: str, options: Mapping[Any, Any] | None = None
+) -> Callable[..., Any] | None:
     """The function of a method's name, which must take the options given."""
     if method not in methods:
         raise InputError(unknown(f"method of {what}", method, methods))
@@ -131,7 +137,7 @@ def pick(what: str, methods: Mapping, method: str, options: Mapping | None = Non
     return methods[method]
 
 
-def checked_result(model: Model, a):
+def checked_result(model: Model, a: Array) -> Array | None:
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
         name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0])]
@@ -142,7 +148,7 @@ def checked_result(model: Model, a):
     return a
 
 
-def stacked_torques(model: Model, torques):
+def stacked_torques(model: Model, torques: Any) -> Array:
     """Torques of all spanning velocities in order, from a mapping by joint name."""
     if not isinstance(torques, Mapping):
         if is_symbolic(torques):

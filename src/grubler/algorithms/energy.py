@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .first_pass import first_pass
 from .kinematics import body_transforms
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class Energy(NamedTuple):
@@ -17,7 +21,7 @@ class Energy(NamedTuple):
     potential: float
 
 
-def energy(model, q, v) -> Energy:
+def energy(model: Model, q: Array | None, v: Array | None) -> Energy:
     """The kinetic energy ½ sum v_i' I_i v_i and the potential energy -sum m_i g . c_i."""
     states = first_pass(model, q, v, posed=None)
     poses = body_transforms(model, states)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..algebra.spatial import Levered, cross_motion
 from ..model import Model
 from ..model.clusters import Cluster
 from ..reduction.reduced import Reduced, as_described, reduced, spin_row
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class ClusterState:
     S: np.ndarray
     v: np.ndarray | None
     c: np.ndarray | None
-    I: list
+    I: list[Any]
     R: np.ndarray | None
     r: np.ndarray | None
     robot: Reduced
@@ -69,12 +73,14 @@ class ClusterState:
     def spinning(self) -> frozenset[int]:
         return self.robot.spinning
 
-    def split(self, x) -> list:
+    def split(self, x: Array | None) -> list[Any]:
         """A stacked quantity of this cluster by body."""
         return split(x, self.X.sizes)
 
 
-def first_pass(model: Model, q, v=None, posed: Collection[int] | None = ()) -> list[ClusterState]:
+def first_pass(
+    model: Model, q: Array, v: Array | None = None, posed: Collection[int] | None = ()
+) -> list[ClusterState]:
     """Transforms, motion subspaces, velocities and biases of all clusters, parents first.
 
     Bodies in `posed` (None: all) get six coordinates and their true orientation even where their
@@ -148,7 +154,7 @@ def base_acceleration(model: Model) -> np.ndarray:
     return np.concatenate([np.zeros(3), -model.gravity])
 
 
-def accelerations(states, a, base):
+def accelerations(states: list[ClusterState], a: Array | None, base: Array) -> list[Array]:
     """Stacked accelerations of all clusters (33); a=None leaves the bias alone."""
     acc = []
     for state in states:
@@ -158,7 +164,7 @@ def accelerations(states, a, base):
     return acc
 
 
-def stacked(states: list[ClusterState], by_body: dict) -> list:
+def stacked(states: list[ClusterState], by_body: dict[Any, Any]) -> list[Any]:
     """What bodies have, by index, stacked by cluster; a rotor has one number."""
     return [
         np.concatenate(
@@ -171,7 +177,7 @@ def stacked(states: list[ClusterState], by_body: dict) -> list:
     ]
 
 
-def parent_of(values: list, cluster: Cluster, world):
+def parent_of(values: list[Any], cluster: Cluster, world: Any) -> Any:
     """A stacked quantity of the parent cluster, or the world's."""
     return world if cluster.parent is None else values[cluster.parent]
 

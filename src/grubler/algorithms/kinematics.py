@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,12 @@ from ..algebra.linalg import joined, stacked
 from ..algebra.spatial import Transform
 from ..mechanism.parts import WORLD
 from .first_pass import accelerations, first_pass, locate
+
+if TYPE_CHECKING:
+    from ..mechanism.parts import Frame
+    from ..model.model import Model
+    from ..typing import Array
+    from .first_pass import ClusterState
 
 
 class Kinematics(NamedTuple):
@@ -27,7 +33,9 @@ class Kinematics(NamedTuple):
     acceleration: np.ndarray | None
 
 
-def kinematics(model, q, v=None, a=None) -> Kinematics:
+def kinematics(
+    model: Model, q: Array, v: Array | None = None, a: Array | None = None
+) -> Kinematics:
     """Poses of all bodies, with velocities given v and accelerations given v and a."""
     states = first_pass(model, q, v, posed=None)
     poses = body_transforms(model, states)
@@ -43,7 +51,7 @@ def kinematics(model, q, v=None, a=None) -> Kinematics:
     return Kinematics(rotation, position, velocity, _by_body(states, acc))
 
 
-def body_transforms(model, states) -> dict[int, Transform]:
+def body_transforms(model: Model, states: list[ClusterState]) -> dict[int, Transform]:
     """X_BW from the world to every body, by body index."""
     X = {WORLD: Transform.identity()}
     for state in states:
@@ -61,7 +69,7 @@ def _by_body(states, by_cluster):
     return stacked([rows[i] for i in sorted(rows)], (0, 6))
 
 
-def frame_pose(model, q, frame):
+def frame_pose(model: Model, q: Any, frame: Frame) -> tuple[Array, Array]:
     """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
     if frame.body == WORLD:
         X = frame.placement
@@ -71,7 +79,7 @@ def frame_pose(model, q, frame):
     return X.E.T, X.r
 
 
-def frame_jacobian(model, q, frame):
+def frame_jacobian(model: Model, q: Any, frame: Any) -> Array:
     """J (6, nv): the spatial velocity of a frame, in its own axes, is J v.
 
     Unit wrenches at the frame are carried down to the base and meet each cluster's subspace.
@@ -94,7 +102,7 @@ def frame_jacobian(model, q, frame):
     return joined(blocks, (6, 0), axis=1)
 
 
-def frame_acceleration_bias(model, q, v, frame):
+def frame_acceleration_bias(model: Model, q: Array, v: Array, frame: Frame) -> Array:
     """(dJ/dt) v (6,): the spatial acceleration of a frame, in its own axes, at a = 0.
 
     The linear part is the spatial one; the classical acceleration of the frame's origin has w x v

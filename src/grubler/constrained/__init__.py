@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..typing import Array, ArrayLike, Floats, Forces, Frames
 
-METHODS = {
+METHODS: dict[Any, Any] = {
     "pv": pv,
     "pv_early": pv_early,
     "pv_soft": pv_soft,
@@ -52,7 +52,7 @@ METHODS = {
     "proximal": proximal,
     "kkt": kkt,
 }
-OSIM = {
+OSIM: dict[Any, Any] = {
     **CLUSTER_OSIM,
     "efpa": CLUSTER_OSIM["c_efpa"],
     "projection": CLUSTER_OSIM["projected"],

@@ -12,13 +12,17 @@ is added to a much larger one: all digits come back that the first solution has 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..compiler import precision
 from .closing import path
 from .recursion import total
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 # Mass × acceleration / force above which a solution is refined: with the acceleration of a free
 # base, and with those of links on a fixed base. Errors beyond 1e-12 in double precision were seen
@@ -43,12 +47,12 @@ class Early(NamedTuple):
     """
 
     a: np.ndarray
-    multipliers: list
-    acc: list
-    masses: list
+    multipliers: list[Any]
+    acc: list[Any]
+    masses: list[Any]
 
     @property
-    def mass(self):
+    def mass(self) -> int:
         """The masses together."""
         return total(mass for _, mass in self.masses)
 
@@ -58,7 +62,7 @@ class Early(NamedTuple):
         return Early(self.a + change.a, multipliers, acc, self.masses)
 
 
-def accurate(model, early: Early):
+def accurate(model: Model, early: Early) -> bool:
     """Whether the estimate of the error is small enough."""
     reach = square(early.acc[k] for k in carriers(model, early))
     free = all(c.nv == 6 for c in model.clusters if c.parent is None)
@@ -66,7 +70,7 @@ def accurate(model, early: Early):
     return early.mass * early.mass * reach <= limit**2 * square(early.multipliers)
 
 
-def carriers(model, early: Early) -> list[int]:
+def carriers(model: Model, early: Early) -> list[int]:
     """The clusters whose acceleration the rows feel of the world: a free base, and on a fixed base
     what carries a joint that takes a row."""
     found = {c.index for c in model.clusters if c.parent is None}
@@ -77,19 +81,21 @@ def carriers(model, early: Early) -> list[int]:
     return sorted(found)
 
 
-def close(change: Early, solution: Early, part: float = HALF):
+def close(change: Early, solution: Early, part: float = HALF) -> Any:
     """Whether the relative change in refinement, which is the error before it, was small."""
     part = part * precision()
     small = square([change.a]) <= part * square([solution.a])
     return np.logical_and(small, square(change.multipliers) <= part * square(solution.multipliers))
 
 
-def square(vectors):
+def square(vectors: Any) -> int:
     """The sum of the squares of all elements."""
     return total(x @ x for x in vectors)
 
 
-def corrected(ready, tau, early: Early):
+def corrected(
+    ready: Any, tau: Array, early: Early
+) -> tuple[tuple[Any, Any, list[Any], list[Any]], Array]:
     """(ready, tau) of the same equations for what a solution leaves of them."""
     states, H, p, rows = ready
     forces = [I @ a + b for I, a, b in zip(H, early.acc, p)]

@@ -11,6 +11,9 @@ no division. What rows feel of the joints is the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
@@ -22,6 +25,12 @@ from .reflection import Row
 from .resolve import resolve
 from .structure import levers
 
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+
 
 class Rooted:
     """The accelerations of all joints, in the order in which they are eliminated."""
@@ -29,22 +38,26 @@ class Rooted:
     turn = cluster = None
 
     def __init__(self, n: int):
-        self.axes = np.eye(n)
+        self.axes: Any = np.eye(n)
 
-    def enter(self, H, p, tau, rows, carried):
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         return H, p, tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any]:
         return None, None, rows
 
-    def unmoved(self, a):
+    def unmoved(self, a: Array) -> Array:
         return a
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return a
 
 
-def at_once(model, ready, tau, constraints) -> Early:
+def at_once(model: Model, ready: Any, tau: Array, constraints: Sequence[Checked]) -> Early:
     """The solution, as by `resolved_early`."""
     states, _, p, blocks = ready
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
@@ -66,16 +79,16 @@ def at_once(model, ready, tau, constraints) -> Early:
     return Early(a, found, accelerations(states, a), masses)
 
 
-def accelerations(states, a) -> list:
+def accelerations(states: list[ClusterState], a: Array | None) -> list[Any]:
     """The stacked accelerations of the clusters, beyond coasting, from those of the joints."""
-    acc: list = []
+    acc: list[Any] = []
     for state in states:
         up = parent_of(acc, state.cluster, np.zeros(6))
         acc.append(state.X.motion(up) + state.S @ a[state.cluster.v])
     return acc
 
 
-def joint_forces(states, p):
+def joint_forces(states: list[ClusterState], p: Array) -> Any:
     """What the joints feel of the forces p on the clusters: h of the coasting robot."""
     p, h = list(p), [None] * len(states)
     for state in reversed(states):

@@ -11,6 +11,9 @@ cause.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
@@ -19,10 +22,24 @@ from ..algorithms.first_pass import first_pass
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, posed
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
+
 RANK = 1e-5  # singular values below this part of the largest count as zero
 
 
-def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
+def kkt(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) by dense linear algebra."""
     m = sum(c.m for c in constraints)
     try:

@@ -15,6 +15,9 @@ every constraint is with the world.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
@@ -25,8 +28,22 @@ from ..algorithms.projection import solve_from_leaves
 from .jacobian import jacobian_and_drift, softness, split
 from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
-def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
+
+def ltl(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) by Y and the inverse operational-space inertia."""
     M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
     if not rows:
@@ -40,7 +57,15 @@ def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
     return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
 
 
-def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
+def ltl_soft(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) of the soft Gauss principle in joint space."""
     M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
     weight = 1.0 / softness(rows)
@@ -51,7 +76,15 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
     return a, gathered(rows, split(rows, multipliers), sum(c.m for c in constraints))
 
 
-def joint_space(model, q, v, tau, constraints, f_ext, desired):
+def joint_space(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None,
+    desired: Wanted | None,
+) -> Any:
     """M, J, tau - h, l and the rows."""
     constraints, kept = in_new_frames(model, constraints, frozenset(f_ext or ()))
     states = first_pass(model, q, v, posed=kept)
@@ -69,18 +102,18 @@ def joint_space(model, q, v, tau, constraints, f_ext, desired):
 class Leaves:
     """M = Lᵀ D L, eliminated from the last coordinate: branches cause no fill-in (6)."""
 
-    def __init__(self, M):
-        self.ldl = LDL(M[::-1, ::-1])
+    def __init__(self, M: Array):
+        self.ldl: LDL = LDL(M[::-1, ::-1])
 
-    def forward(self, b):
+    def forward(self, b: Any) -> Any:
         """L⁻ᵀ b, in the order of elimination."""
         return self.ldl.half(b[::-1])
 
-    def scale(self, y):
+    def scale(self, y: Array) -> Any:
         """D⁻¹ y."""
         return self.ldl.scale(y)
 
-    def backward(self, y):
+    def backward(self, y: Array) -> Any:
         """L⁻¹ D⁻¹ y, in the order of the coordinates."""
         x = list(self.ldl.scale(y))
         for i in reversed(range(len(x))):

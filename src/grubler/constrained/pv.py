@@ -19,7 +19,9 @@ Soft rows begin with L = R.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,18 +33,36 @@ from .recursion import cross_joint, cross_rows, prepared, roll_out, total
 from .rows import constraint_rows, gathered, independent_rows, posed
 from .semidefinite import Semidefinite
 
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .recursion import Crossing
+    from .rows import Wanted
+
 STILL = 1e-6  # a row that all joints together move by less than this is not moved at all
 CLEAR = 1e3  # a row's own L to its pivot's, below which it does not depend on others
 DENSE = 3  # joints after which forces of a constraint have no zeros left, as a rule
 
 
-def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
+def pv(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers); `constraints` are checked ones."""
     ready = prepared(model, q, v, constraints, f_ext, desired)
     return carried_to_base(ready, tau, early_base(model.nominal, constraints))
 
 
-def carried_to_base(ready, tau, base_first: bool = False, redundant: str = "never"):
+def carried_to_base(
+    ready: Any, tau: Array, base_first: bool = False, redundant: str = "never"
+) -> Any:
     """(a, multipliers) from what `prepared` gives.
 
     Everything is told by inertia, and all rows are resolved together, last, so that a joint that
@@ -78,14 +98,16 @@ def carried_to_base(ready, tau, base_first: bool = False, redundant: str = "neve
 class Carried:
     """Blocks of rows on their way to the base: F by cluster and block, l by block, L by pairs."""
 
-    def __init__(self, rows):
-        self.m = [block.m for block in rows]
+    def __init__(self, rows: Any):
+        self.m: list[Any] = [block.m for block in rows]
         self.R = [softness([block]) for block in rows]
-        self.F: dict[int, dict] = {}
-        self.l = [block.l for block in rows]
+        self.F: dict[int, dict[Any, Any]] = {}
+        self.l: list[Any] = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
         self.crossed: dict[int, int] = {}  # joints that a block has come through
-        self._parts: list[tuple[dict, dict]] = []  # by joint Q and Z of each block: L = sum Q' Z
+        self._parts: list[
+            tuple[dict[Any, Any], dict[Any, Any]]
+        ] = []  # by joint Q and Z of each block: L = sum Q' Z
         for b, block in enumerate(rows):
             for k, F in block.ends.items():
                 self._add(k, b, F)
@@ -96,11 +118,11 @@ class Carried:
         here = self.F.setdefault(k, {})
         here[b] = here[b] + F if b in here else F
 
-    def at(self, k) -> dict:
+    def at(self, k: int | None) -> dict[Any, Any]:
         """Blocks at cluster k, None at the world: forces by block."""
         return self.F.get(k, {})
 
-    def cross(self, state, crossing, F) -> dict:
+    def cross(self, state: ClusterState, crossing: Crossing, F: Any) -> dict[Any, Any]:
         """Carry blocks F across a joint (42c)-(42e); returns Y = S' F by block."""
         Y, Q, Z = {}, {}, {}
         dense = sum(self.m[b] for b in F) > 1  # half a solve pays for two columns or more
@@ -119,7 +141,7 @@ class Carried:
         self._parts.append((Q, Z))
         return Y
 
-    def matrix(self, blocks):
+    def matrix(self, blocks: Any) -> Any:
         """L of some blocks."""
         return symmetric(np.block([[self._pair(a, b) for b in blocks] for a in blocks]))
 
@@ -130,7 +152,7 @@ class Carried:
             return self.L[b, a].T
         return np.zeros((self.m[a], self.m[b]))
 
-    def split(self, blocks, x) -> dict:
+    def split(self, blocks: Any, x: Array | None) -> dict[Any, Any]:
         """A stacked vector by block."""
         out, start = {}, 0
         for b in blocks:
@@ -138,7 +160,7 @@ class Carried:
             start += self.m[b]
         return out
 
-    def solve(self, crossed, redundant: str) -> list:
+    def solve(self, crossed: Any, redundant: str) -> list[Any]:
         """The multipliers by block, once all rows have come to the world (43), (47).
 
         `crossed` is Y of all joints. Where rows may be redundant, one that no joint moves, at a
@@ -194,7 +216,7 @@ class Carried:
         return [sorted(g) for g in groups]
 
 
-def solve_base_first(state, H, p, tau, carried: Carried):
+def solve_base_first(state: ClusterState, H: Array, p: Array, tau: Array, carried: Carried) -> Any:
     """The base's acceleration, then the multipliers: L_b is block diagonal over branches (49)."""
     F = carried.at(0)
     right = tau[state.cluster.v] - p
@@ -207,13 +229,13 @@ def solve_base_first(state, H, p, tau, carried: Carried):
         right = right - K.T @ L.solve(l)
         factors.append((blocks, L, K, l))
     a_base = LDL(symmetric(H)).solve(right)
-    multipliers: dict = {}
+    multipliers: dict[Any, Any] = {}
     for blocks, L, K, l in factors:
         multipliers |= carried.split(blocks, -L.solve(K @ a_base + l))  # (46)
     return a_base, [multipliers[b] for b in range(len(carried.m))]
 
 
-def free_base(model) -> bool:
+def free_base(model: Model) -> bool:
     """Whether everything hangs on one body with a free joint."""
     roots = [c for c in model.clusters if c.parent is None]
     if len(roots) != 1 or len(roots[0].bodies) != 1 or roots[0].nv != 6:
@@ -222,7 +244,7 @@ def free_base(model) -> bool:
 
 
 @lru_cache(maxsize=256)
-def early_base(model, constraints) -> bool:
+def early_base(model: Model, constraints: Sequence[Checked]) -> bool:
     """Whether (49) applies: a free base, and hard rows that its branches can serve without it."""
     if not free_base(model):
         return False

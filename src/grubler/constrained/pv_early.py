@@ -34,7 +34,9 @@ by factorizing its mass matrix: compiled code takes the quicker of the two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,12 +55,28 @@ from .resolve import Resolved, resolve, space_of
 from .rows import gathered
 from .structure import POSTURES, carried_at, levers, short_arm, told
 
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
+
 OFTEN = 0.5  # refining always takes less time where fewer states than this part do without
 HEAVIEST = 1e8  # times the least mass that rows feel of joints; from 1e16 on, it is rounding error
 NEAR = (0, 3, 4)  # coordinates on a fixed base at which rows may be carried
 
 
-def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
+def pv_early(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+    regular: bool = False,
+) -> Any:
     """(a, multipliers).
 
     `regular=True` leaves out the branches: smaller code, and lost digits or NaN at singular
@@ -93,19 +111,21 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
     return both[: model.nv], both[model.nv :]
 
 
-def together(early: Early, ready, constraints):
+def together(early: Early, ready: Any, constraints: Sequence[Checked]) -> Any:
     """(a, multipliers in the order of the constraints)."""
     return early.a, gathered(ready[3], early.multipliers, sum(c.m for c in constraints))
 
 
-def refined_early(model, ready, tau, constraints, near, early: Early) -> tuple[Early, Early]:
+def refined_early(
+    model: Model, ready: Any, tau: Array, constraints: Sequence[Checked], near: Any, early: Early
+) -> tuple[Early, Early]:
     """The solution after one step of iterative refinement, and its change in that step."""
     change = resolved_early(model, *corrected(ready, tau, early), constraints, near)
     return early + change, change
 
 
 @lru_cache(maxsize=256)
-def quickest_near(model, constraints) -> int | None:
+def quickest_near(model: Model, constraints: Sequence[Checked]) -> int | None:
     """Of `NEAR`, and of all joints at once (None), what is estimated to take a CPU the fewest
     cycles."""
     different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
@@ -124,7 +144,7 @@ def quickest_near(model, constraints) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def suited(model, constraints, near: int | None) -> tuple[str, float]:
+def suited(model: Model, constraints: Sequence[Checked], near: int | None) -> tuple[str, float]:
     """What suits a robot, judged by some random postures: to resolve rows early and "check", to
     "refine" always where that is needed often, or to "carry" all rows always; and the most that
     rows may feel of joints."""
@@ -144,7 +164,9 @@ def suited(model, constraints, near: int | None) -> tuple[str, float]:
     return way, HEAVIEST * 10.0 ** np.ceil(np.log10(np.nanmin(masses)))
 
 
-def resolved_early(model, ready, tau, constraints, near) -> Early:
+def resolved_early(
+    model: Model, ready: Any, tau: Array, constraints: Sequence[Checked], near: Any
+) -> Early:
     """The solution without regard to the posture. near=None: all joints at once."""
     if near is None:
         return at_once(model, ready, tau, constraints)
@@ -185,9 +207,9 @@ def resolved_early(model, ready, tau, constraints, near) -> Early:
     return Early(a, multipliers, acc, masses)
 
 
-def direct_rows(rows, H, p) -> dict:
+def direct_rows(rows: Any, H: Any, p: Any) -> dict[Any, Any]:
     """Rows in one cluster, by cluster, as (source, rows); soft ones stiffen it at once (52)."""
-    waiting: dict = {}
+    waiting: dict[Any, Any] = {}
     for b, block in enumerate(rows):
         if len(block.ends) == 2:
             continue
@@ -200,7 +222,15 @@ def direct_rows(rows, H, p) -> dict:
     return waiting
 
 
-def rolled_out(states, rows, crossings, waiting, carried, taken, inertias):
+def rolled_out(
+    states: list[ClusterState],
+    rows: Any,
+    crossings: Any,
+    waiting: Any,
+    carried: Any,
+    taken: Any,
+    inertias: Any,
+) -> Any:
     """Accelerations from the base outward, of joints and of clusters, and then the multipliers
     (62), (64), by block.
 
@@ -239,7 +269,9 @@ def rolled_out(states, rows, crossings, waiting, carried, taken, inertias):
     return np.concatenate(out), acc, multipliers
 
 
-def forces_inward(states, crossings, inertias, acc, out) -> dict:
+def forces_inward(
+    states: list[ClusterState], crossings: Any, inertias: Any, acc: Any, out: Any
+) -> dict[Any, Any]:
     """The forces that rows withstand, of the clusters that are told: inverse dynamics of these."""
     forces, below = {}, {}
     for state in reversed(states):

@@ -6,8 +6,9 @@ velocities and gravity, is in the forces p and in the rows' l, and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,13 @@ from ..algorithms.c_aba import force_across, joint_inertia, move_on, without_joi
 from ..algorithms.c_rnea import net_forces
 from ..algorithms.first_pass import first_pass, stacked
 from .rows import constraint_rows, in_few_numbers, independent_rows
+
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Rows, Wanted
 
 
 class Crossing(NamedTuple):
@@ -35,7 +43,14 @@ class Crossing(NamedTuple):
     W: np.ndarray | None
 
 
-def prepared(model, q, v, constraints, f_ext=None, desired=None):
+def prepared(
+    model: Model,
+    q: Array,
+    v: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> tuple[list[ClusterState], list[Array], list[Any], list[Rows]]:
     """States of the first pass, own inertias H and biases p, and the constraints' rows."""
     constraints, desired, bases, kept = in_few_numbers(
         model, q, constraints, desired, frozenset(f_ext or ())
@@ -49,7 +64,9 @@ def prepared(model, q, v, constraints, f_ext=None, desired=None):
     return states, H, p, independent_rows(model, rows, constraints)
 
 
-def cross_joint(state, H, p, tau):
+def cross_joint(
+    state: ClusterState, H: Array, p: Array, tau: Array
+) -> tuple[Crossing, Array, Array]:
     """(Crossing, H and p seen from the parent): the sums' terms of (42a), (42b)."""
     S, X = state.S, state.X
     U = H @ S
@@ -65,7 +82,7 @@ def cross_joint(state, H, p, tau):
     return Crossing(U, D, u, W), Ha, X.force_back(p) + W @ D.solve(u)
 
 
-def cross_rows(state, crossing: Crossing, F, dense: bool):
+def cross_rows(state: ClusterState, crossing: Crossing, F: Array, dense: bool) -> Any:
     """Constraint forces F = K' carried across a joint.
 
     Returns F seen from the parent (42c), Y = S' F, Q and Z with Y' D⁻¹ Y = Q' Z, and what l gains
@@ -84,7 +101,9 @@ def cross_rows(state, crossing: Crossing, F, dense: bool):
     return state.X.forces_back(F) - half(W.T).T @ Z, Y, Q, Z, gain
 
 
-def roll_out(state, crossing: Crossing, a_parent, drive=None):
+def roll_out(
+    state: ClusterState, crossing: Crossing, a_parent: Array, drive: Any = None
+) -> tuple[Array, Array]:
     """(acceleration of the joint, stacked acceleration of the cluster) (41), (36b).
 
     `drive` is the force of the constraints on the joint, S' K' λ.
@@ -94,7 +113,7 @@ def roll_out(state, crossing: Crossing, a_parent, drive=None):
     return move_on(state, D, u, U, W, a_parent)
 
 
-def total(values):
+def total(values: Any) -> int:
     """The sum of one or more arrays."""
     values = list(values)
     return sum(values[1:], values[0])

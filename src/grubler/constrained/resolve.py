@@ -13,6 +13,7 @@ H + K̃' Σ⁻¹ K̃ of (63) and the propagation P H of (42a) at once, without D
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from ..algebra.symbolic import is_symbolic
 from ..algorithms.c_aba import joint_inertia
 from .recursion import total
 from .reflection import Reflection, Row, reflect
+
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..mechanism.parts import TreeJoint
+    from ..typing import Array
 
 
 @dataclass
@@ -39,7 +45,7 @@ class Coordinate:
     z: np.ndarray
     e: object
     g: object
-    f: dict
+    f: dict[Any, Any]
     reflection: Reflection | None
     mass: object
 
@@ -52,7 +58,7 @@ class Resolved:
     coordinates: list[Coordinate]
     rows: list[Row]
 
-    def roll_out(self, a_parent, multipliers):
+    def roll_out(self, a_parent: Array, multipliers: Any) -> tuple[Any, Array, list[None]]:
         """(qdd (nv,), stacked acceleration, forces on the coordinates that the rows withstand).
 
         `multipliers` are those of carried blocks.
@@ -68,7 +74,7 @@ class Resolved:
         qdd = np.stack(out)
         return qdd, self.space.moved(a, a_parent, qdd), forces
 
-    def balance(self, f, qdd):
+    def balance(self, f: Array, qdd: Array) -> tuple[list[Any], Array]:
         """(forces as above, force on the parent) of a joint that is told, from the force f that its
         bodies take and pass on: T' f + y tau, as p above."""
         f, forces = self.space.force(f, qdd), []
@@ -77,7 +83,7 @@ class Resolved:
             f = f - c.y * forces[-1]
         return forces, self.space.force_back(f)
 
-    def multipliers(self, forces, slots):
+    def multipliers(self, forces: Any, slots: Any) -> Any:
         """Those of the rows as they came, from those of the rows passed on, in `slots`."""
         slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
         for c, force in reversed(list(zip(self.coordinates, forces, strict=True))):
@@ -92,15 +98,22 @@ class Own:
     Its joint's axes are coordinate axes, as a rule: H S = 0 afterwards is then known.
     """
 
-    def __init__(self, state):
-        self.state, self.axes, self.turn = state, state.S, None
-        self.cluster = state.cluster.index
-        self.joint = state.robot.bodies[state.cluster.bodies[0]].joint
+    state: ClusterState
+    axes: Array
 
-    def enter(self, H, p, tau, rows, carried):
+    def __init__(self, state: ClusterState):
+        self.state, self.axes, self.turn = state, state.S, None
+        self.cluster: int = state.cluster.index
+        self.joint: TreeJoint = state.robot.bodies[state.cluster.bodies[0]].joint
+
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         return H, p, tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any] | tuple[Array, Array, Any]:
         """H, p and rows seen from the parent; `outer` are the pairs y, z still to subtract."""
         X = self.state.X
         if rows and self.state.cluster.parent is not None:
@@ -115,7 +128,7 @@ class Own:
 
     def _seen_from_parent(self, rows):
         K, X = np.stack([row.K for row in rows]), self.state.X
-        self.turn = turned_with(K, X.blocks[0].E, self.joint)
+        self.turn: None = turned_with(K, X.blocks[0].E, self.joint)
         if self.turn is None:
             K = X.forces_back(K.T).T
             return [Row(K[i], row.l) for i, row in enumerate(rows)]
@@ -123,16 +136,16 @@ class Own:
         l = self.turn.T @ np.stack([row.l for row in rows])
         return [Row(K[i], l[i]) for i, row in enumerate(rows)]
 
-    def unmoved(self, a_parent):
+    def unmoved(self, a_parent: Array) -> Array:
         return self.state.X.motion(a_parent)
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return a
 
-    def force(self, f, qdd):
+    def force(self, f: Array, qdd: Array) -> Array:
         return f
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return self.state.X.force_back(f)
 
 
@@ -143,14 +156,20 @@ class Joined:
     out where nothing hangs on them. Armature is inertia that feels qdd alone.
     """
 
+    state: ClusterState
+    cluster: int
+    n: int
+
     turn = None
 
-    def __init__(self, state):
+    def __init__(self, state: ClusterState):
         self.state, self.cluster = state, state.cluster.index
         self.n, nv = sum(state.X.parent_sizes), state.S.shape[1]
-        self.axes = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
+        self.axes: Array = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
 
-    def enter(self, H, p, tau, rows, carried):
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         S, X = self.state.S, self.state.X
         U = H @ S
         W, D = X.forces_back(U), symmetric(joint_inertia(self.state, U))
@@ -163,7 +182,9 @@ class Joined:
         H = np.block([[X.congruence(H), W], [W.T, D]])
         return H, np.concatenate([X.force_back(p), r]), tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any] | tuple[Array, Array, Any]:
         n = self.n
         rows = [Row(row.K[:n], row.l) for row in rows]
         carried.leave(self.state, n)
@@ -174,24 +195,24 @@ class Joined:
             H = H - np.outer(y[:n], z[:n]) - np.outer(z[:n], y[:n])
         return symmetric(H), p[:n], rows
 
-    def unmoved(self, a_parent):
+    def unmoved(self, a_parent: Array) -> Array:
         return np.concatenate([a_parent, np.zeros(self.axes.shape[1])])
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return self.state.X.motion(a_parent) + self.state.S @ qdd
 
-    def force(self, f, qdd):
+    def force(self, f: Array, qdd: Array) -> Array:
         state = self.state
         own = state.S.T @ f
         own = own if state.r is None else own + state.r
         own = own if state.R is None else own + state.R @ qdd
         return np.concatenate([state.X.force_back(f), own])
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return f[: self.n]
 
 
-def turned_with(K, E, joint):
+def turned_with(K: Array, E: Array, joint: Any) -> Any | None:
     """Q orthogonal with K X(q) = Q(q) K X(0), if the rows turn with a revolute joint; or None.
 
     Rows known as numbers, such as those of a hand on the axis of its wrist: in the axes of the
@@ -214,13 +235,15 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def space_of(state) -> Own | Joined:
+def space_of(state: ClusterState) -> Own | Joined:
     """In which accelerations the coordinates of a cluster are eliminated."""
     single = len(state.cluster.bodies) == 1 and state.R is None
     return Own(state) if single else Joined(state)
 
 
-def resolve(space, H, p, tau, rows, carried, moves, told):
+def resolve(
+    space: Any, H: Array, p: Array, tau: Array, rows: Any, carried: Any, moves: Any, told: Any
+) -> tuple[Resolved, Array, Array]:
     """Eliminate the coordinates of a space; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `moves` says of

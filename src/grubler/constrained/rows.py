@@ -6,9 +6,10 @@ of a cluster beyond coasting: what its velocities and gravity give it, and what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from ..mechanism.parts import WORLD, Frame
 from ..reduction.reduced import oblique, reduced, spinners
 from .constraints import Checked
 from .relative import PointMotion, moved_place, relative_to
+
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
 
 ON_AXIS = 1e-14  # how far from a hinge's axis a point is on it, in metres
 RANK = 1e-9  # rows on one body that depend on each other to this precision are redundant
@@ -56,7 +62,7 @@ class Wanted(NamedTuple):
     acceleration: np.ndarray | None = None
     motion: np.ndarray | None = None
 
-    def by_constraint(self, constraints) -> list:
+    def by_constraint(self, constraints: Sequence[Checked]) -> list[Any]:
         """(acceleration (m,), motion (3, 6) or None) of each constraint."""
         out, row, place = [], 0, 0
         for c in constraints:
@@ -71,14 +77,16 @@ class Wanted(NamedTuple):
         return out
 
 
-def posed(constraints) -> list[int]:
+def posed(constraints: Sequence[Checked]) -> list[int]:
     """The bodies whose true orientation the constraints need."""
     bodies = [c.frame.body for c in constraints]
     return bodies + [c.to.body for c in constraints if c.to is not None]
 
 
 @lru_cache(maxsize=256)
-def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
+def in_new_frames(
+    model: Model, constraints: Sequence[Checked], forced: frozenset[int] = frozenset()
+) -> Any:
     """(the constraints on frames as the dynamics lays them, bodies that keep theirs): those with
     forces on them, rotors that are constrained, whose spin would not do, and all that constraints
     are on where frames only slide, since that would move their points off the axes."""
@@ -98,7 +106,10 @@ def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
 class Poses:
     """Transforms between bodies, made of the clusters' own; computed where they are asked for."""
 
-    def __init__(self, model, states):
+    model: Model
+    states: list[ClusterState]
+
+    def __init__(self, model: Model, states: list[ClusterState]):
         self.model, self.states = model, states
 
     def up(self, body: int) -> tuple[int, Transform]:
@@ -127,7 +138,7 @@ class Poses:
         above, X = self.up(body)
         return X if above == carrier else X @ self.from_carrier(above, carrier)
 
-    def rest(self, body: int):
+    def rest(self, body: int) -> Array | Any:
         """The acceleration (3,) that a body at rest has in the recursions, in its axes."""
         if body == WORLD:
             return base_acceleration(self.model)[3:]
@@ -135,7 +146,13 @@ class Poses:
         return X.E @ self.rest(above)
 
 
-def constraint_rows(model, states, constraints, desired=None, moving=None) -> list[Rows]:
+def constraint_rows(
+    model: Model,
+    states: list[ClusterState],
+    constraints: Sequence[Checked],
+    desired: Wanted | None = None,
+    moving: Any = None,
+) -> list[Rows]:
     """The constraints as blocks of rows; without bodies in motion they have no biases."""
     poses, blocks, start = Poses(model, states), [], 0
     given = (desired or Wanted()).by_constraint(constraints)
@@ -151,7 +168,13 @@ def constraint_rows(model, states, constraints, desired=None, moving=None) -> li
     return blocks
 
 
-def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] = frozenset()):
+def in_few_numbers(
+    model: Model,
+    q: Array,
+    constraints: Sequence[Checked],
+    desired: Wanted | None = None,
+    forced: frozenset[int] = frozenset(),
+) -> tuple[tuple[Any, ...], Wanted, list[Any], frozenset[int]]:
     """(constraints, desired, V by constraint, bodies that keep their frames): rows that cost fewer
     operations, λ = V λ'.
 
@@ -223,7 +246,9 @@ def _turned(c: Checked) -> tuple[Checked, np.ndarray | None]:
     return replace(c, frame=frame, place=place), np.kron(np.eye(c.m // 3), E)
 
 
-def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
+def independent_rows(
+    model: Model, blocks: list[Rows], constraints: Sequence[Checked]
+) -> list[Rows]:
     """Hard rows that are redundant on their body replaced by fewer (Remark 9).
 
     K = U^1 (U^1' K): an orthonormal basis of its columns keeps least squares least squares. On one
@@ -254,7 +279,7 @@ def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
     return [merged.get(i, block) for i, block in enumerate(blocks) if i not in gone]
 
 
-def gathered(blocks: list[Rows], multipliers: list, total: int):
+def gathered(blocks: list[Rows], multipliers: list[Any], total: int) -> Any | Array:
     """All multipliers in the order of the constraints."""
     rows: dict[int, object] = {}
     for block, x in zip(blocks, multipliers):
@@ -263,7 +288,7 @@ def gathered(blocks: list[Rows], multipliers: list, total: int):
     return np.stack([rows[r] for r in range(total)]) if total else np.zeros(0)
 
 
-def stacked(model, states, body: int, F):
+def stacked(model: Model, states: list[ClusterState], body: int, F: Array) -> tuple[int, Array]:
     """Columns of forces on one body as forces on its cluster: (cluster, (6l, m))."""
     k, place = locate(model, body)
     sizes = states[k].X.sizes
@@ -287,7 +312,9 @@ def into_frame(poses: Poses, c: Checked) -> Transform:
     return c.frame.placement @ poses.between(c.frame.body, WORLD if c.to is None else c.to.body)
 
 
-def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Transform | None]:
+def held_at(
+    poses: Poses, c: Checked, motion: Any = None
+) -> tuple[Transform | None, Transform | None]:
     """(X from the place where the frame is held into the frame, the same from where a driven place
     rests). Both are None for rows with the world that use no pose."""
     if c.to is None and not (c.held or c.driven or c.rows.universal):

@@ -7,10 +7,15 @@ smallest. Which rows depend on each other is decided by the pivots, without pivo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL
 from ..compiler import precision
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 TOLERANCE = 1e-10  # a pivot below this part of its diagonal entry counts as zero
 NOISE = 100.0  # times the precision: below, a pivot is rounding error in any case
@@ -20,11 +25,11 @@ REFINED = 2  # times: each gains all digits but those that a pivot is small by
 class Semidefinite:
     """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out."""
 
-    def __init__(self, A, alive):
-        self.n = A.shape[0]
+    def __init__(self, A: Array, alive: Any):
+        self.n: Any = A.shape[0]
         n, tolerance = self.n, max(TOLERANCE, NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
-        self.inverse_pivots = []
+        self.inverse_pivots: list[Any] = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
         ok = []
         for j in range(n):
@@ -37,9 +42,9 @@ class Semidefinite:
             ok.append(1.0 * good)
             self.C[j][j] = ok[j]
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
-        self.ok = ok
+        self.ok: Any = ok
 
-    def solve(self, b, product):
+    def solve(self, b: Any, product: Any) -> Array:
         """A⁺ b, refined: pivots are not chosen, some may be small. `product` is A x, with digits
         that A itself has not where rows nearly depend on each other."""
         gram = LDL(_gram(self.C, self.ok))

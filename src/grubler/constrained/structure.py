@@ -5,8 +5,9 @@ Which joints move the rows that come to them, how far as a rule, and where rows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from ..algorithms.first_pass import first_pass, locate
 from .closing import meeting, path
 from .reflection import Row, reflect
 from .rows import constraint_rows, independent_rows, posed
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 NEVER = 1e-12  # |K S|² of a joint that does not move a row
@@ -32,7 +38,7 @@ class Lever(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def levers(model, constraints) -> dict[tuple[int, int], Lever]:
+def levers(model: Model, constraints: Sequence[Checked]) -> dict[tuple[int, int], Lever]:
     """By (cluster, coordinate), from a few random postures.
 
     K is carried on by kinematics alone; an analytic function of the posture that has one value at
@@ -49,7 +55,7 @@ def levers(model, constraints) -> dict[tuple[int, int], Lever]:
 
 
 @lru_cache(maxsize=256)
-def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
+def carried_at(model: Model, constraints: Sequence[Checked], near: int = 0) -> frozenset[int]:
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
     A free base where there are few, or those of constraints between bodies; all from a joint on
@@ -72,7 +78,7 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(late)
 
 
-def short_arm(model, constraints) -> bool:
+def short_arm(model: Model, constraints: Sequence[Checked]) -> bool:
     """Whether all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
     rows with the world that the outer half of them takes."""
     hard = all(c.softness is None and c.to is None for c in constraints)
@@ -82,7 +88,7 @@ def short_arm(model, constraints) -> bool:
 
 
 @lru_cache(maxsize=256)
-def row_counts(model, constraints) -> dict[int, int]:
+def row_counts(model: Model, constraints: Sequence[Checked]) -> dict[int, int]:
     """By cluster: how many rows wait there to be resolved."""
     known = levers(model, constraints)
     rows = {c.index: 0 for c in model.clusters}
@@ -101,7 +107,7 @@ def row_counts(model, constraints) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def told(model, constraints, near: int = 0) -> frozenset[int]:
+def told(model: Model, constraints: Sequence[Checked], near: int = 0) -> frozenset[int]:
     """The clusters whose motion rows tell, whatever their inertia, as that of their parents up to
     the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()
@@ -117,7 +123,7 @@ def told(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(found)
 
 
-def squares(model, constraints, q) -> dict[tuple[int, int], float]:
+def squares(model: Model, constraints: Sequence[Checked], q: Array) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
     states = first_pass(model, q, posed=posed(constraints))
     rows = independent_rows(model, constraint_rows(model, states, constraints), constraints)
@@ -140,6 +146,6 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     return out
 
 
-def closing_cluster(model, c) -> int | None:
+def closing_cluster(model: Model, c: Any) -> int | None:
     """The cluster in which the ends of a constraint between two bodies meet."""
     return meeting(model, locate(model, c.frame.body)[0], locate(model, c.to.body)[0])

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Reduced:
     """A model's bodies in frames of their own, their inertias, and those that only spin."""
 
     bodies: tuple[Body, ...]
-    I: tuple
+    I: tuple[Any, ...]
     spinning: frozenset[int]
     embeddings: tuple[Embedding, ...]  # of the clusters
     frames: dict[int, Transform]  # by body from its frame as described, empty where all are
@@ -89,7 +90,7 @@ def spin_row(body: Body) -> np.ndarray:
     return body.joint.placement.rotate_back(body.joint.motion.axis)
 
 
-def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list:
+def inertias(bodies: Sequence[Body], spinning: frozenset[int]) -> list[Any]:
     """The inertia of each body, less what its joint does not feel: that is its parent's.
 
     Mass and first moment on a hinge's axis, say, and an equal moment of inertia across it, move
@@ -131,7 +132,9 @@ def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
 # frames
 
 
-def reframed(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+def reframed(
+    bodies: tuple[Body, ...], posed: frozenset[int]
+) -> tuple[tuple[Body, ...], dict[Any, Any]]:
     """The bodies in frames that make placements sparse, where some are not; and the transforms
     from each one's frame to its new one, none where placements come with each call."""
     if not all(_numeric(body) for body in bodies):
@@ -161,7 +164,9 @@ def oblique(bodies: Sequence[Body]) -> set[int]:
     }
 
 
-def slid(bodies: tuple[Body, ...], posed: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+def slid(
+    bodies: tuple[Body, ...], posed: frozenset[int]
+) -> tuple[tuple[Body, ...], dict[Any, Any]]:
     """The bodies with hinges' frames shifted along their axes, where that leaves fewer numbers.
 
     A hinge's origin may go to where the shift from its parent has no part along the axis; its own
