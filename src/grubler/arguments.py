@@ -247,7 +247,7 @@ def _wrong_size(given: Mapping[Any, Any], name: str, value) -> str | None:
     return f"{name} has shape {shape}, expected ({size},)"
 
 
-def shown(x: Array) -> str:
+def shown(x: Array | None) -> str:
     """An argument in a message: its value where that is short, and its type."""
     try:
         text = repr(x)

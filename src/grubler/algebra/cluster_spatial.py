@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..typing import Array
 
 
-def split(x: Array, sizes: Sequence[int]) -> list[Any]:
+def split(x: Array | None, sizes: Sequence[int]) -> list[Any]:
     """The rows of each body in a stacked cluster quantity."""
     parts, start = [], 0
     for size in sizes:
@@ -63,7 +63,7 @@ class SpinAxis:
     def motions(self, M: Array) -> Array:
         return np.stack([self.row @ M])
 
-    def force_back(self, f: Array) -> Array:
+    def force_back(self, f: Any) -> Array:
         return self.row * f[0]
 
     def forces_back(self, F: Array) -> Array:
@@ -74,7 +74,7 @@ class SpinAxis:
 
     rigid_congruence = congruence
 
-    def sandwich(self, M: Array, other: Transform) -> Array:
+    def sandwich(self, M: Array, other: Any) -> Array:
         return self.forces_back(other.forces_back(M.T).T)
 
     def __matmul__(self, X: Transform) -> SpinAxis:
@@ -111,7 +111,7 @@ class ClusterTransform:
             [X.motions(parts[j]) for X, j in zip(self.blocks, self.outputs, strict=True)]
         )
 
-    def force_back(self, f: Array) -> Array:
+    def force_back(self, f: Any) -> Array:
         """λ(k)X*_k f (18): forces collected on the parent's bodies."""
         parts = split(f, self.sizes)
         return self._collect([X.force_back(p) for X, p in zip(self.blocks, parts, strict=True)], ())

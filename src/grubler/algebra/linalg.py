@@ -82,7 +82,7 @@ class LDL:
         Y = self.half(B)
         return symmetric(Y.T @ self.scale(Y))
 
-    def solve(self, b: Array) -> Array:
+    def solve(self, b: Any) -> Array:
         """A⁻¹ b for a vector or for the columns of a matrix."""
         x = self._forward(b)
         n = len(x)
@@ -139,7 +139,7 @@ class RowSpace:
     n: Any
     L: Any
 
-    def __init__(self, K: Array):
+    def __init__(self, K: Any):
         m, self.n = K.shape
         rows = [[K[i, j] for j in range(self.n)] for i in range(m)]
         self.L, self._reflections = [], []

@@ -74,7 +74,7 @@ def rounded(x: np.ndarray, size: float = 1.0) -> np.ndarray:
     return x
 
 
-def axis_rotation(axis: np.ndarray, c: Array | float, s: Array | float) -> Array:
+def axis_rotation(axis: Any, c: Array | float, s: Array | float) -> Array:
     """The rotation matrix about a constant unit axis, from the angle's cosine and sine."""
     one, K, square = _generators(*axis)
     return one + s * K + (1.0 - c) * square
@@ -212,7 +212,7 @@ class Transform:
         W = M[:3]
         return np.concatenate([self.rotate(W), self.rotate(M[3:] - skew(self.r) @ W)])
 
-    def force_back(self, f: Array) -> Array:
+    def force_back(self, f: Any) -> Array:
         """X' f: a force from B's coordinates to A's."""
         F = self.rotate_back(f[3:])
         return np.concatenate([self.rotate_back(f[:3]) + cross(self.r, F), F])
@@ -253,7 +253,7 @@ class Transform:
         turn = Turn.of(self.E)
         return symmetric(self.E.T @ A @ self.E) if turn is None else turn._rotated(A)
 
-    def sandwich(self, M: Array, other: Transform) -> Array:
+    def sandwich(self, M: Array, other: Any) -> Array:
         """X' M Y for a general 6x6 block between two bodies."""
         return self.forces_back(other.forces_back(M.T).T)
 
@@ -362,7 +362,7 @@ class Levered(Transform):
     def motions(self, M: Array) -> Array:
         return self.lever.motions(self.turned.motions(M))
 
-    def force_back(self, f: Array) -> Array:
+    def force_back(self, f: Any) -> Array:
         return self.turned.force_back(self.lever.force_back(f))
 
     def forces_back(self, F: Array) -> Array:

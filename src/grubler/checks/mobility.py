@@ -18,7 +18,7 @@ from ..mechanism.loops.modules import plane_normal
 from ..model import Model
 
 if TYPE_CHECKING:
-    from ..typing import Array
+    pass
 
 PLANAR_ROWS = {"fixed": 3}  # in the plane; any other kind takes two freedoms away at most
 
@@ -99,7 +99,7 @@ def loop_kind(loop: Loop) -> str:
     return loop.kind if isinstance(loop, LoopJoint) else type(loop).__name__
 
 
-def is_planar(loop: Loop, reference: dict[int, Array]) -> bool:
+def is_planar(loop: Loop, reference: Any) -> bool:
     return isinstance(loop, LoopJoint) and plane_normal(loop, reference) is not None
 
 

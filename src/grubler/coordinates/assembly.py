@@ -39,7 +39,7 @@ def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict[Any, A
     return np.concatenate(rows)
 
 
-def move(bodies: Sequence[Body], positions: dict[Any, Any], step: np.ndarray) -> dict[Any, Any]:
+def move(bodies: Sequence[Body], positions: Any, step: np.ndarray) -> dict[Any, Any]:
     """Positions after a step of the stacked spanning velocities."""
     moved, start = {}, 0
     for body in bodies:
@@ -198,7 +198,7 @@ def _solved(joint: Embedding, positions: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def same_pose(
-    bodies: Sequence[Body], a: dict[Any, Any], b: dict[Any, Any], tolerance: float = TOLERANCE
+    bodies: Sequence[Body], a: Any, b: dict[Any, Any], tolerance: float = TOLERANCE
 ) -> bool:
     """Whether every joint places its body equally; turns by 2π count as equal, NaN as different."""
     for body in bodies:
@@ -353,7 +353,7 @@ def _cannot_close(
     return f"loop '{worst.name}' cannot be closed: still open by {worst.gap(positions)}; {fix}"
 
 
-def check_closed(loops: Sequence[Loop], positions: dict[Any, Any]) -> None:
+def check_closed(loops: Sequence[Loop], positions: Any) -> None:
     """Refuse positions that do not close, naming the loop and its gap."""
     for loop in loops:
         if not all(np.all(np.isfinite(positions[i])) for i in loop.bodies):

@@ -80,7 +80,7 @@ class Embedding(ABC):
         return self
 
     @abstractmethod
-    def velocity_map(self, positions: dict[Any, Any], v: Array | None) -> tuple[Any, ...]:
+    def velocity_map(self, positions: Any, v: Array | None) -> tuple[Any, ...]:
         """G (nv_span, nv), the spanning velocities G v by body, and g by body (v may be None)."""
 
     def check(self, positions: dict[Any, Any]) -> None:
@@ -216,7 +216,7 @@ class ImplicitJoint(Embedding):
         return replace(self, loops=tuple(loop.reframed(bodies, new) for loop in self.loops))
 
     def constraint(
-        self, positions: dict[Any, Any], velocities: dict[Any, Any] | None
+        self, positions: Any, velocities: dict[Any, Any] | None
     ) -> tuple[Array, Array | None]:
         """The stacked K (rows, nv_span) and k of all loops (2)."""
         return stack_rows(self.bodies, self.loops, positions, velocities)
@@ -303,7 +303,7 @@ def _by_body(bodies: Sequence[Body], stacked) -> dict[Any, Any]:
 def stack_rows(
     bodies: Sequence[Body],
     loops: Sequence[Loop],
-    positions: dict[int, Array],
+    positions: Any,
     velocities: dict[int, Array] | None,
 ) -> tuple[Array, Array | None]:
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def equations(loops: tuple[Loop, ...], positions: dict[int, Array]) -> Array:
     return np.concatenate([loop.equations(positions) for loop in loops])
 
 
-def reversal(loops: tuple[Loop, ...], positions: dict[int, Array]) -> Array | float:
+def reversal(loops: Any, positions: dict[int, Array]) -> Array | float:
     """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
     cosines = [loop.alignment(positions) for loop in loops]
     least = None

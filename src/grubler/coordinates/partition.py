@@ -58,7 +58,7 @@ def embed(
     return found or joint, assembled
 
 
-def closed_form(joint: ImplicitJoint, reference: Mapping[Any, Any]) -> ExplicitJoint | None:
+def closed_form(joint: Any, reference: Mapping[Any, Any]) -> ExplicitJoint | None:
     """The embedding of a cluster in closed form, or None where a loop of it has none.
 
     The joints that the present embedding solves for are preferred, so that v stays the same. Closed
@@ -273,9 +273,7 @@ def _neighbours(bodies, loops, assembled: dict[Any, Any]) -> list[dict[Any, Any]
     return samples
 
 
-def choose(
-    bodies: tuple[Body, ...], loops: tuple[Loop, ...], K: np.ndarray, r: int
-) -> tuple[list[int], list[int]]:
+def choose(bodies: Any, loops: Any, K: np.ndarray, r: int) -> tuple[list[int], list[int]]:
     """r independent rows of K and the columns to solve for, by greedy pivoting."""
     kept = sorted(pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
     flags = [body.joint.independent for body in bodies for _ in range(body.joint.nv)]

@@ -65,7 +65,7 @@ def carrier_name(child: str, joint: str) -> str:
 
 def add_offset_joint(
     b: ModelBuilder, name: str, kind: str, parent: str, child: str, X: Transform, anchor: Any,
-    axis: Array | None=None, **options: Any,
+    axis: Any=None, **options: Any,
 ) -> None:  # fmt: skip
     """A joint to `child`, placed by X in `parent` at zero; anchor and axis in the child's frame.
 

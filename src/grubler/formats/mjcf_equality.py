@@ -150,9 +150,7 @@ def _tendon(b: ModelBuilder, reader, i: int, name: str) -> None:
     b.add_constraint(name, phi=phi, joints=[reader.names.joint[j] for j in joints])
 
 
-def _linear_tendon(
-    b: ModelBuilder, reader, name, y: dict[Any, Any], x: dict[Any, Any], slope, constant
-) -> None:
+def _linear_tendon(b: ModelBuilder, reader, name, y: Any, x: Any, slope, constant) -> None:
     """sum y_j q_j - slope sum x_j q_j = constant, solved for the joint that weighs most."""
     total = dict(y)
     for j, c in x.items():

@@ -110,7 +110,14 @@ def _loop(tree, element: Element, _) -> Closure:
 
 
 def loop_closure(
-    tree: Tree, name: str, kind: str, links: Any, on_P: Any, on_S: Any, at: Element, **options: Any
+    tree: Tree,
+    name: str,
+    kind: str,
+    links: Any,
+    on_P: Any,
+    on_S: Any,
+    at: Element | None,
+    **options: Any,
 ) -> Closure:
     """A loop joint between two links of the tree, its frames given as (position, rotation)."""
     joints = {n for branch in tree.branches(*links) for n in branch}

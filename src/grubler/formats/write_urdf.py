@@ -203,7 +203,7 @@ def _loop(model: Model, loop: Loop) -> list[str]:
     return [*lines, "  </loop>"]
 
 
-def loop_ends(model: Model, loop: LoopJoint) -> list[tuple[str, Transform]]:
+def loop_ends(model: Model, loop: Any) -> list[tuple[str, Transform]]:
     """The moving bodies that a loop joint meets (or "world") and its frames on them."""
     common = "world"
     for path in (loop.path_P, loop.path_S):

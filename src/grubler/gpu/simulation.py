@@ -69,7 +69,7 @@ class GpuSimulation:
     nq: int
     nv: int
 
-    def __init__(self, step: GpuFunction, about: dict[Any, Any]):
+    def __init__(self, step: Any, about: dict[Any, Any]):
         self.step = step
         self.dt, self.substeps, self.batch = about["dt"], about["substeps"], about["batch"]
         self.q_names, self.v_names = list(about["q_names"]), list(about["v_names"])

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ZERO = np.zeros(3)
 
 
-def unit(axis: Array | tuple[float, ...]) -> np.ndarray:
+def unit(axis: Array | tuple[float, ...] | None) -> np.ndarray:
     """A read-only unit vector along `axis`; entries below rounding become exact zeros."""
     axis = np.array(axis, dtype=float)
     length = np.linalg.norm(axis) if axis.shape == (3,) else 0.0

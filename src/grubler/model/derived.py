@@ -48,7 +48,7 @@ class IndependentTree:
     select: np.ndarray
     carrier: dict[int, tuple[int, Transform]]
 
-    def frame(self, frame: Frame) -> Frame:
+    def frame(self, frame: Any) -> Frame:
         """The same frame on the independent tree."""
         body, X = self.carrier[frame.body]
         return Frame(frame.name, body, frame.placement @ X)

@@ -60,9 +60,7 @@ def repartition(model: Model, q: ArrayLike, independent: Iterable[str] = ()) -> 
     return with_embeddings(model, renew)
 
 
-def _best_partition(
-    joint: ImplicitJoint, positions: dict[Any, Any], wanted: list[str]
-) -> ImplicitJoint:
+def _best_partition(joint: Any, positions: dict[Any, Any], wanted: list[str]) -> ImplicitJoint:
     K, _ = joint.constraint(positions, None)
     count = len(joint.kept)
     if rank(K) < count:

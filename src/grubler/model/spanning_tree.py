@@ -132,7 +132,7 @@ class SpanningTree:
         root, X = self._weld[body]
         return self._index[root], X
 
-    def joints(self, user: str, names: dict[str, float] | list[str]) -> tuple[Body, ...]:
+    def joints(self, user: str, names: Any) -> tuple[Body, ...]:
         for name in names:
             if name not in self._joint_names:
                 raise ModelError(f"'{user}': {unknown('joint', name, self._joint_names)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..model.builder import ModelBuilder
 
 if TYPE_CHECKING:
-    from ..typing import Array
+    pass
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -48,7 +48,7 @@ def rotor(
     mass: float,
     axial: float,
     transverse: float,
-    rpy: Array = (0.0, 0.0, 0.0),
+    rpy: Any = (0.0, 0.0, 0.0),
 ) -> Any:
     """A rotor: a body symmetric about its own axis."""
     moments = {name: axial if name == axis else transverse for name in AXES}

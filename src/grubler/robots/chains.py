@@ -179,7 +179,7 @@ def _checked(name: str, n: int, step: int) -> str:
     return f"{name}{n}"
 
 
-def _geared_chain(name: str, n: int, source: Source) -> Model:
+def _geared_chain(name: str, n: int, source: Any) -> Model:
     b = ModelBuilder(_checked(name, n, 1), gravity=source.gravity)
     parent = "world"
     for i in range(n):
@@ -193,7 +193,7 @@ def _geared_chain(name: str, n: int, source: Source) -> Model:
     return b.build()
 
 
-def _belted_chain(name: str, n: int, source: Source) -> Model:
+def _belted_chain(name: str, n: int, source: Any) -> Model:
     b = ModelBuilder(_checked(name, n, 2), gravity=source.gravity)
     parent = "world"
     for i in range(n // 2):

@@ -27,7 +27,7 @@ class Run:
     step: Any
     steps: int
 
-    def __init__(self, sim: Any, kernel: Any, step: Any, q: Array, v: Array, steps: int):
+    def __init__(self, sim: Any, kernel: Any, step: Any, q: Any, v: Array, steps: int):
         self.sim, self.kernel, self.step, self.steps = sim, kernel, step, steps
         dtype, lead = sim.dtype, (steps + 1, *q.shape[:-1])
         self.time: Any = np.arange(steps + 1) * sim.dt * sim.substeps
@@ -62,7 +62,7 @@ class Run:
             raise
         return self._until(self.steps)
 
-    def _along_table(self, torque: Table, start: int, stop: int) -> None:
+    def _along_table(self, torque: Any, start: int, stop: int) -> None:
         torque.fill(self.tau[start:stop], start, stop)
         self.reached = start
         if self.batched:
@@ -77,7 +77,7 @@ class Run:
         )  # fmt: skip
         self.reached = stop
 
-    def _under_law(self, law: Law, start: int, stop: int) -> None:
+    def _under_law(self, law: Any, start: int, stop: int) -> None:
         one = self._one if self.batched else self._bound()
         for i in range(start, stop):
             self.reached = i

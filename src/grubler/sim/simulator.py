@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from .step import INTEGRATORS
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from ..typing import Array
+    pass
+
+Ran = TypeVar("Ran", Trajectory, GpuTrajectory)  # what a run leaves, by the target
 
 
-class Simulator:
+class Simulator(Generic[Ran]):
     """Steps of `dt` seconds with the chosen integrator.
 
     The whole step, dynamics, integration on the manifold and loop closure, is one compiled kernel.
@@ -50,6 +52,24 @@ class Simulator:
     control: Callable[..., Any]
     target: str
     dtype: str
+
+    @overload
+    def __init__(
+        self: Simulator[Trajectory], model: Model, dt: float = 1e-3,
+        integrator: str = "semi_implicit", *, target: Literal["cpu"] = "cpu",
+        batch: int | None = None, passive: Passive | None = None,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
+        dtype: str = "float64", arch: str | None = None,
+    ): ...  # fmt: skip
+
+    @overload
+    def __init__(
+        self: Simulator[GpuTrajectory], model: Model, dt: float = 1e-3,
+        integrator: str = "semi_implicit", *, target: Literal["cuda"],
+        batch: int | None = None, passive: Passive | None = None,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
+        dtype: str = "float64", arch: str | None = None,
+    ): ...  # fmt: skip
 
     def __init__(
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
@@ -126,9 +146,7 @@ class Simulator:
         index = dlpack.device_of(q, "argument 'q'")
         return DeviceArray.of(driver.device(index), nothing, self.dtype)
 
-    def run(
-        self, q: Array, v: Array, controller: Any = None, steps: int = 1000
-    ) -> Trajectory | GpuTrajectory:
+    def run(self, q: Any, v: Any, controller: Any = None, steps: int = 1000) -> Ran:
         """Simulate `steps` recorded steps from (q, v), which are not changed.
 
         `controller` is None (no torque), an array of torques (nv,), (steps, nv) or for a batch

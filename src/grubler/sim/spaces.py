@@ -100,12 +100,12 @@ class Partitioned:
                 pivots, inverses = joint.pivots(joint.positions(q[cluster.q]))
                 yield pivots, self.sizes[cluster.index][0], inverses
 
-    def slopes_regular(self, q: Array, velocity: Array) -> Any | None:
+    def slopes_regular(self, q: Array, velocity: Any) -> Any | None:
         """Whether closed forms are away from their dead points: there no coordinates help, since a
         closed form has one branch."""
         return both(*(size <= bound for _, size, bound in self.slopes(q, velocity)))
 
-    def slopes(self, q: Array, velocity: Array) -> Any:
+    def slopes(self, q: Array, velocity: Any) -> Any:
         """(cluster, how steep it is, what that must not exceed) of each closed form that can end.
 
         The slopes G grow as 1 / d at a distance d from the dead point, which the next step must not

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def rotors(model: Model) -> frozenset[int]:
     )
 
 
-def loop_ends(loop: LoopJoint) -> tuple[tuple[int, Transform], tuple[int, Transform]]:
+def loop_ends(loop: Any) -> tuple[tuple[int, Transform], tuple[int, Transform]]:
     """(body, frame) of predecessor and successor. An empty path ends where the other begins."""
     root = (*loop.path_P, *loop.path_S)
     P = loop.path_P[-1].index if loop.path_P else root[0].parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Other(NamedTuple):
 def read(
     name: str,
     inputs: tuple[Array, ...],
-    arguments: list[Array],
+    arguments: Any,
     outputs: list[Array],
     nodes: list[Node],
 ) -> Tape:

@@ -79,9 +79,7 @@ def argument_names(fn: Callable[..., Any], number: int) -> list[str]:
     return names[:number] if len(names) >= number else [f"x{i}" for i in range(number)]
 
 
-def checked_shapes(
-    shapes: list[tuple[int, ...]], names: list[str] | None = None
-) -> list[tuple[int, ...]]:
+def checked_shapes(shapes: Any, names: Any = None) -> list[tuple[int, ...]]:
     """Shapes as tuples; an integer n stands for (n,)."""
     if isinstance(shapes, (int, np.integer)) or not isinstance(shapes, Sequence):
         raise InputError(f"shapes must be a list with one shape an argument, not {shapes!r}")

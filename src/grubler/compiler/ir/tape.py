@@ -183,7 +183,7 @@ def holds(bundle: Bundle, group: Bundle) -> bool:
 
 def reordered(
     instructions: list[Instruction],
-    results: tuple[Any, ...] | list[tuple[Any, ...] | list[int]],
+    results: Any,
     rank: list[int] | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """Depth-first order from the results: dead code goes, and a value is computed just before the

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_operands(
-    op: Op, operands: tuple[int, ...], mask: Callable[..., Any], value: Callable[..., Any]
+    op: Op, operands: Any, mask: Callable[..., Any], value: Callable[..., Any]
 ) -> list[str]:
     """The operands of an operation, as masks and as values; values are read first."""
     values = [value(a) for a in operands[op.masks :]]
@@ -74,14 +74,14 @@ class Vectors:
         vector = f"{self.emitter(len(bundle)).mask} {self.masks[bundle]}"
         return self.e.define(f"extractelement {vector}, i64 {bundle.index(k)}")
 
-    def mask(self, e: Emitter, group: Bundle) -> str:
+    def mask(self, e: Any, group: Bundle) -> str:
         """A vector of conditions."""
         held = self.of.get(members(group)[0], ())
         if held in self.masks and holds(held, group):
             return self.masks[held]
         return e.compare("une", self.vector(e, group), e.number(0.0))
 
-    def vector(self, e: Emitter, group: Bundle) -> str:
+    def vector(self, e: Any, group: Bundle) -> str:
         """A vector of values, put together where they are no bundle."""
         first, *others = members(group)
         if holds(self.of.get(first, ()), group):

@@ -185,7 +185,7 @@ def save_choice(function: GpuFunction) -> None:
 
 
 def export_bundle(
-    compiled: CudaFunction, folder: Any, name: str, candidates: int | None = 1,
+    compiled: Any, folder: Any, name: str, candidates: int | None = 1,
     simulation: dict[Any, Any] | None = None,
 ) -> list[Path]:  # fmt: skip
     """Write PTX, a JSON signature and the loader; `candidates`: how many plans, None for all;

@@ -311,7 +311,7 @@ class CompiledFunction:
         step = max(1, -(-blocks // threads)) * self.lanes
         return [(i, min(i + step, size)) for i in range(0, size, step)]
 
-    def _run(self, table: np.ndarray, pieces, scratch) -> None:
+    def _run(self, table: np.ndarray | None, pieces, scratch) -> None:
         code, at = self._batch_kernel().batch, table.ctypes.data
         work = [
             (at, start, stop, memory.ctypes.data) for (start, stop), memory in zip(pieces, scratch)

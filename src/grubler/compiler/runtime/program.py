@@ -64,9 +64,9 @@ class Program:
     def __init__(
         self,
         fn: Callable[..., Any],
-        shapes: list[tuple[int, ...]],
+        shapes: Any,
         *,
-        names: list[str] | None = None,
+        names: Any = None,
         output_names: Sequence[str] | None = None,
         dtype: np.dtype,
         key: str | None = None,

@@ -71,7 +71,7 @@ class Way:
         w, u, drift = vJ[:3], cross(vJ[:3], x), cross(c[:3], x)
         return (w, u + vJ[3:], drift + c[3:]) if point else (w, u, drift)
 
-    def rows(self, forces: list[Any], moments: list[Any], seen: dict[Any, Any]) -> dict[Any, Any]:
+    def rows(self, forces: list[Any], moments: Any, seen: dict[Any, Any]) -> dict[Any, Any]:
         """What forces at a point of S, and moments, seen from P, do to S against P, by joint: the
         rows of K. `seen` is the point (`carried`)."""
         n, blocks = len(forces), {}

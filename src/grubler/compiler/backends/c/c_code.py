@@ -30,7 +30,7 @@ class _Printer:
         self.lanes: set[int] = set()  # numbers of lanes that vectors have
         self._prefixes = 0
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         if value != value:
             return "NAN"
         if value in (float("inf"), float("-inf")):

@@ -33,7 +33,7 @@ class _Math:
 
     # --- arithmetic, by name ---
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         return self.e.number(value)
 
     def add(self, a, b):

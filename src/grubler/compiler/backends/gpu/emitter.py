@@ -32,7 +32,7 @@ class PtxEmitter(Emitter):
         self.single: bool = dtype == "float32"
         self.constants: dict[str, int] = {}  # literal -> its place in constant memory
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         """A literal in fp32; in fp64 read from constant memory, as an operand that takes no
         register. An instruction can hold the upper half of a number only."""
         text = super().number(value)

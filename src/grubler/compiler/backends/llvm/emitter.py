@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from typing import Any
 
 from ...ir.ops import Op
 from . import elementary
@@ -95,7 +96,7 @@ class Emitter:
 
     # --- arithmetic on vectors ---
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         text = literal(value, self.dtype)
         return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
 
@@ -110,7 +111,7 @@ class Emitter:
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         return self.define(f"shufflevector {self.type} {one}, {self.type} poison, {zeros}")
 
-    def together(self, values: list[str | None]) -> str:
+    def together(self, values: Any) -> str:
         """A vector of numbers, anything where there is none."""
         vector = "poison"
         for lane, value in enumerate(values):

@@ -76,7 +76,7 @@ class ClosedForm(ExplicitLoop):
     def alignment(self, q: Positions) -> float | None:
         return self.loop.alignment(q)
 
-    def with_branch(self, branch: int) -> ClosedForm:
+    def with_branch(self, branch: Any) -> ClosedForm:
         """The same module on a branch."""
         return replace(self, branch=branch)
 

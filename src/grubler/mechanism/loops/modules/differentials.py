@@ -85,7 +85,7 @@ class Differential(ExplicitLoop):
                 f"{len(self.outputs)} and {len(self.inputs)} joints given"
             )
 
-    def with_branch(self, branch: int) -> Differential:
+    def with_branch(self, branch: Any) -> Differential:
         return replace(self, branch=branch)
 
     @cached_property

@@ -73,7 +73,7 @@ def scale(k: float, a: tuple[float, float]) -> tuple[float, float]:
     return k * a[0], k * a[1]
 
 
-def turn(r: tuple[float, float], a: tuple[float, float]) -> tuple[float, float]:
+def turn(r: tuple[float, float], a: Any) -> tuple[float, float]:
     """a turned by the rotation r = (cosine, sine)."""
     return r[0] * a[0] - r[1] * a[1], r[0] * a[1] + r[1] * a[0]
 
@@ -82,7 +82,7 @@ def turn_back(r: tuple[float, float], a: tuple[float, float]) -> tuple[float, fl
     return r[0] * a[0] + r[1] * a[1], r[0] * a[1] - r[1] * a[0]
 
 
-def dot(a: tuple[float, float], b: tuple[float, float]) -> float:
+def dot(a: tuple[float, float], b: tuple[float, float] | None) -> float:
     return a[0] * b[0] + a[1] * b[1]
 
 
@@ -140,7 +140,7 @@ def path_of(side: Side, i: int, q: dict[int, Array]) -> Path:
 
 
 def two_paths(
-    side_P: Side, side_S: Side, a: Body, b: Body, q: dict[int, Array]
+    side_P: Side, side_S: Side, a: Body, b: Body, q: Any
 ) -> tuple[Path, Path, tuple[float, float]]:
     """(A, B, t): paths of the unknown joints a and b, without constants, with A - B = t."""
     places = {link.body.index: (s, i) for s, side in enumerate((side_P, side_S))
@@ -248,7 +248,7 @@ class PlanarClosure(ClosedForm):
 
 
 def planar_sides(
-    loop: Loop, reference: dict[Any, Any], pins: bool = True, tolerance: float = 1e-7
+    loop: Loop, reference: Any, pins: bool = True, tolerance: float = 1e-7
 ) -> tuple[Side, Side] | None:
     """(side_P, side_S) of a loop whose joints all move in parallel planes, or None.
 

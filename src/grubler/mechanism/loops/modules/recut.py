@@ -57,7 +57,7 @@ class Recut(ClosedForm):
     def module(self) -> str:
         return self.inner.module
 
-    def with_branch(self, branch: int) -> Recut:
+    def with_branch(self, branch: Any) -> Recut:
         return replace(self, branch=branch, inner=self.inner.with_branch(branch))
 
     def _rows(self, stacked) -> list[Any]:
