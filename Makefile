@@ -1,5 +1,6 @@
 # make demo   install into .venv and show what grubler does, on a robot with twelve rotors
 # make test   lint, import rules and all tests
+# make quick  the tests between two edits: one robot a feature, under a minute
 # make docs   the documents as web pages, in docs/_build/html
 # make bench  speed, side by side with Pinocchio and MuJoCo; results in benchmarks/results
 
@@ -7,13 +8,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint docs pictures bench clean
+.PHONY: demo test quick lint docs pictures bench clean
 
 demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n auto
+
+quick: .venv/installed-test
+	$(BIN)/python -m pytest -n auto -m quick
 
 lint: .venv/installed-test
 	$(BIN)/ruff check

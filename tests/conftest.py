@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 import grubler as gb
+from quick import is_quick
 
 load = lru_cache(maxsize=None)(gb.robots.load)
 
 ROBOTS = gb.robots.names()
+
+
+def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        if is_quick(item, ROBOTS):
+            item.add_marker("quick")
 
 
 @pytest.fixture(params=ROBOTS)

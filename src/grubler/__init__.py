@@ -8,6 +8,7 @@ submodule may bear the name of a public function: its import would put it in the
 import ast as _ast
 import importlib as _importlib
 import pkgutil as _pkgutil
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -23,7 +24,7 @@ _names = _public()
 __all__ = sorted(_names)  # noqa: PLE0605
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     source = _names.get(name)

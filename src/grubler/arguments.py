@@ -12,13 +12,16 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from .algebra.symbolic import is_symbolic
 from .errors import GrublerError, InputError
 from .typing import Function
+
+if TYPE_CHECKING:
+    from .typing import Array
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
@@ -51,13 +54,13 @@ class Kind(NamedTuple):
     words: str
 
 
-def is_model(x) -> bool:
+def is_model(x: object) -> bool:
     return any(
         (c.__module__, c.__name__) == ("grubler.model.model", "Model") for c in type(x).__mro__
     )
 
 
-def is_number(x) -> bool:
+def is_number(x: object) -> bool:
     if is_symbolic(x):
         return x.shape == ()
     try:
@@ -67,7 +70,7 @@ def is_number(x) -> bool:
     return not isinstance(x, (str, bytes, bool, np.bool_)) and np.ndim(x) == 0 and value == value
 
 
-def is_numbers(x) -> bool:
+def is_numbers(x: object) -> bool:
     """An array of finite real numbers, or of symbols."""
     if is_symbolic(x):
         return True
@@ -81,15 +84,15 @@ def is_numbers(x) -> bool:
         return False
 
 
-def is_name(x) -> bool:
+def is_name(x: object) -> bool:
     return isinstance(x, str) and x.isprintable()
 
 
-def are_names(x) -> bool:
+def are_names(x: object) -> bool:
     return isinstance(x, Iterable) and not isinstance(x, (str, bytes)) and all(map(is_name, x))
 
 
-def _mapping_of(holds: Callable) -> Callable:
+def _mapping_of(holds: Callable[..., Any]) -> Callable[..., Any]:
     def test(x) -> bool:
         return isinstance(x, Mapping) and all(is_name(k) and holds(v) for k, v in x.items())
 
@@ -115,7 +118,7 @@ def _place(x) -> bool:
     return isinstance(x, str | os.PathLike) and "\0" not in str(x)
 
 
-def _either(*tests: Callable) -> Callable:
+def _either(*tests: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: any(test(x) for test in tests)
 
 
@@ -208,7 +211,7 @@ def _not_negative(x) -> bool:
     return not isinstance(x, (int, np.integer)) or x >= 0
 
 
-def _problem(fn: Callable, arguments, options) -> str | None:
+def _problem(fn: Callable[..., Any], arguments, options) -> str | None:
     """Which argument is not what its name stands for, or None."""
     signature = inspect.signature(fn)
     try:
@@ -240,7 +243,7 @@ def _holds(kind: Kind, value) -> bool:
         return False
 
 
-def _wrong_size(given: Mapping, name: str, value) -> str | None:
+def _wrong_size(given: Mapping[Any, Any], name: str, value) -> str | None:
     model = given.get("model", given.get("old"))
     if name not in _SIZES or not is_model(model) or isinstance(value, Mapping):
         return None
@@ -251,7 +254,7 @@ def _wrong_size(given: Mapping, name: str, value) -> str | None:
     return f"{name} has shape {shape}, expected ({size},)"
 
 
-def shown(x) -> str:
+def shown(x: Array | None) -> str:
     """An argument in a message: its value where that is short, and its type."""
     try:
         text = repr(x)

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .linalg import symmetric
 from .spatial import Transform
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def split(x, sizes: Sequence[int]) -> list:
+
+def split(x: Array | None, sizes: Sequence[int]) -> list[Any]:
     """The rows of each body in a stacked cluster quantity."""
     parts, start = [], 0
     for size in sizes:
@@ -54,24 +58,24 @@ class SpinAxis:
     row: np.ndarray
     size = 1
 
-    def motion(self, m):
+    def motion(self, m: Array) -> Array:
         return np.stack([self.row @ m])
 
-    def motions(self, M):
+    def motions(self, M: Array) -> Array:
         return np.stack([self.row @ M])
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return self.row * f[0]
 
-    def forces_back(self, F):
+    def forces_back(self, F: Array) -> Array:
         return np.outer(self.row, F[0])
 
-    def congruence(self, I):
+    def congruence(self, I: Array) -> Array:
         return np.outer(self.row, self.row) * I[0, 0]
 
     rigid_congruence = congruence
 
-    def sandwich(self, M, other):
+    def sandwich(self, M: Array, other: Any) -> Array:
         return self.forces_back(other.forces_back(M.T).T)
 
     def __matmul__(self, X: Transform) -> SpinAxis:
@@ -94,33 +98,33 @@ class ClusterTransform:
     def sizes(self) -> tuple[int, ...]:
         return tuple(block.size for block in self.blocks)
 
-    def motion(self, m):
+    def motion(self, m: Array) -> Array:
         """kX_λ(k) m: the parent's stacked motion, seen from this cluster's bodies."""
         parts = split(m, self.parent_sizes)
         return np.concatenate(
             [X.motion(parts[j]) for X, j in zip(self.blocks, self.outputs, strict=True)]
         )
 
-    def motions(self, M):
+    def motions(self, M: Array) -> Array:
         """kX_λ(k) M for columns of stacked motions."""
         parts = split(M, self.parent_sizes)
         return np.concatenate(
             [X.motions(parts[j]) for X, j in zip(self.blocks, self.outputs, strict=True)]
         )
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         """λ(k)X*_k f (18): forces collected on the parent's bodies."""
         parts = split(f, self.sizes)
         return self._collect([X.force_back(p) for X, p in zip(self.blocks, parts, strict=True)], ())
 
-    def forces_back(self, F):
+    def forces_back(self, F: Array) -> Array:
         """λ(k)X*_k F for columns of stacked forces."""
         parts = split(F, self.sizes)
         pieces = [X.forces_back(p) for X, p in zip(self.blocks, parts, strict=True)]
         return self._collect(pieces, (F.shape[1],))
 
     def _collect(self, pieces, columns: tuple[int, ...]):
-        rows: list = [None] * len(self.parent_sizes)
+        rows: list[Any] = [None] * len(self.parent_sizes)
         for piece, j in zip(pieces, self.outputs, strict=True):
             rows[j] = piece if rows[j] is None else rows[j] + piece
         return np.concatenate(
@@ -130,10 +134,10 @@ class ClusterTransform:
             ]
         )
 
-    def congruence(self, I):
+    def congruence(self, I: Array) -> Array:
         """λ(k)X*_k I kX_λ(k) for a symmetric cluster inertia."""
         n = len(self.parent_sizes)
-        blocks: list[list] = [[None] * n for _ in range(n)]
+        blocks: list[list[Any]] = [[None] * n for _ in range(n)]
 
         def add(a, b, value):
             blocks[a][b] = value if blocks[a][b] is None else blocks[a][b] + value

@@ -8,24 +8,28 @@ small and well partitioned (dependent columns of a loop), and need no pivoting.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import symbolic
 from .symbolic import is_symbolic, is_zero
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def joined(parts: Sequence, shape: tuple[int, ...] = (0,), axis: int = 0):
+
+def joined(parts: Sequence[Any], shape: tuple[int, ...] = (0,), axis: int = 0) -> Array:
     """Arrays one after the other; of none, an empty array of a shape (a model without joints)."""
     return np.concatenate(parts, axis=axis) if len(parts) else np.zeros(shape)
 
 
-def stacked(parts: Sequence, shape: tuple[int, ...]):
+def stacked(parts: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """Equal arrays as rows of one; of none, an empty array of a shape."""
     return np.stack(parts) if len(parts) else np.zeros(shape)
 
 
-def symmetric(M):
+def symmetric(M: Array) -> Array:
     """A symmetric matrix from the upper triangle of M.
 
     On symbols the lower entries fall out of the expression graph and are never computed; on
@@ -45,10 +49,10 @@ class LDL:
     structurally zero stays the number 0.0 and costs nothing when traced.
     """
 
-    def __init__(self, A):
+    def __init__(self, A: Array):
         n = A.shape[0]
         self.L = [[0.0] * n for _ in range(n)]
-        self.inverse_pivots = []
+        self.inverse_pivots: list[Any] = []
         scaled = [[0.0] * n for _ in range(n)]  # L_jk D_k
         for j in range(n):
             for k in range(j):
@@ -65,20 +69,20 @@ class LDL:
             x[i] = x[i] - sum((self.L[i][k] * x[k] for k in range(i)), 0.0)
         return x
 
-    def half(self, b):
+    def half(self, b: Array) -> Array:
         """L⁻¹ b: with `scale`, B' A⁻¹ C = half(B)' scale(half(C))."""
         return np.stack(self._forward(b)) if self.inverse_pivots else b
 
-    def scale(self, y):
+    def scale(self, y: Array) -> Array:
         """D⁻¹ y."""
         return stacked([x * d for x, d in zip(y, self.inverse_pivots, strict=True)], y.shape)
 
-    def quadratic(self, B):
+    def quadratic(self, B: Array) -> Array:
         """B' A⁻¹ B, by half a solve; symmetric."""
         Y = self.half(B)
         return symmetric(Y.T @ self.scale(Y))
 
-    def solve(self, b):
+    def solve(self, b: Any) -> Array:
         """A⁻¹ b for a vector or for the columns of a matrix."""
         x = self._forward(b)
         n = len(x)
@@ -88,7 +92,7 @@ class LDL:
         return np.stack(x) if n else b
 
 
-def solve_general(A, B, order: tuple[int, ...] | None = None):
+def solve_general(A: Array, B: Array, order: tuple[int, ...] | None = None) -> Array:
     """A⁻¹ B for a square matrix by elimination along the diagonal, without pivoting at run time.
 
     The caller orders rows and columns once, at a configuration where the matrix is well
@@ -97,7 +101,9 @@ def solve_general(A, B, order: tuple[int, ...] | None = None):
     return eliminated(A, B, order)[0]
 
 
-def eliminated(A, B, order: tuple[int, ...] | None = None):
+def eliminated(
+    A: Array, B: Array, order: tuple[int, ...] | None = None
+) -> tuple[Array, list[Array | float], list[Array | float]]:
     """A⁻¹ B as by `solve_general`, the pivots in the order of elimination, and their inverses."""
     n = A.shape[0]
     rows = range(n) if order is None else order
@@ -130,7 +136,10 @@ class RowSpace:
     has full row rank, in straight-line code.
     """
 
-    def __init__(self, K):
+    n: Any
+    L: Any
+
+    def __init__(self, K: Any):
         m, self.n = K.shape
         rows = [[K[i, j] for j in range(self.n)] for i in range(m)]
         self.L, self._reflections = [], []
@@ -145,12 +154,12 @@ class RowSpace:
             self.L.append([*rows[k][:k], -sign * norm])
             self._reflections.append(reflection)
 
-    def distances(self):
+    def distances(self) -> Array:
         """Of each row the squared distance to the span of the rows before it, (m,): one is 0 where
         K loses rank."""
         return np.stack([row[-1] * row[-1] for row in self.L])
 
-    def null_space(self):
+    def null_space(self) -> Array:
         """An orthonormal basis N (n, n - m) of the null space: K N = 0."""
         m = len(self.L)
         columns = [self._back([0.0] * j + [1.0] + [0.0] * (self.n - j - 1))
@@ -176,20 +185,20 @@ class RowSpace:
             y.append((b[k] - sum(row[j] * y[j] for j in range(k))) / row[k])
         return np.stack(self._back([*y, *[0.0] * (self.n - len(y))]))
 
-    def _back(self, x: list) -> list:
+    def _back(self, x: list[Any]) -> list[Any]:
         for reflection in reversed(self._reflections):
             x = _reflect(reflection, x)
         return x
 
 
-def _reflect(reflection, x: list) -> list:
+def _reflect(reflection, x: list[Any]) -> list[Any]:
     """x - β h (h'x) for h that begins at element k."""
     k, h, beta = reflection
     along = beta * sum(a * b for a, b in zip(h, x[k:]))
     return [*x[:k], *(b - along * a for a, b in zip(h, x[k:]))]
 
 
-def determinant(A):
+def determinant(A: Array) -> float:
     """det A of a small square matrix, by its first row's minors."""
     n = A.shape[0]
     if n == 1:

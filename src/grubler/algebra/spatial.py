@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +21,13 @@ from . import symbolic
 from .linalg import symmetric
 from .symbolic import constant, is_symbolic
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
-def skew(p):
+def skew(p: Array) -> Array:
     """The matrix of the cross product, skew(p) @ x = p x x."""
     if is_symbolic(p):
         return symbolic.skew(p)
@@ -31,7 +35,7 @@ def skew(p):
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def cross(a, b):
+def cross(a: Array, b: Array) -> Array:
     """The cross product of two 3-vectors."""
     if is_symbolic(a, b):
         return symbolic.cross(a, b)
@@ -39,24 +43,24 @@ def cross(a, b):
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
-def cross_motion(v, m):
+def cross_motion(v: Array, m: Array) -> Array:
     """v x m for motion vectors (5)."""
     w, l = v[:3], v[3:]
     return np.concatenate([cross(w, m[:3]), cross(w, m[3:]) + cross(l, m[:3])])
 
 
-def cross_force(v, f):
+def cross_force(v: Array, f: Array) -> Array:
     """v x* f for a motion and a force vector (5)."""
     w, l = v[:3], v[3:]
     return np.concatenate([cross(w, f[:3]) + cross(l, f[3:]), cross(w, f[3:])])
 
 
-def rigid_parts(I):
+def rigid_parts(I: Array) -> tuple[Array, float, Array]:
     """(Io, m, mc) of a rigid body's 6x6 inertia."""
     return I[:3, :3], I[5, 5], np.stack([I[2, 4], I[0, 5], I[1, 3]])
 
 
-def spatial_inertia(mass, com, inertia):
+def spatial_inertia(mass: float, com: Array, inertia: Array) -> Array:
     """The 6x6 spatial inertia at the body origin, from mass, centre of mass and the rotational
     inertia about the centre of mass (Sec. III-D)."""
     c, first = skew(com), skew(mass * com)
@@ -70,7 +74,7 @@ def rounded(x: np.ndarray, size: float = 1.0) -> np.ndarray:
     return x
 
 
-def axis_rotation(axis: np.ndarray, c, s):
+def axis_rotation(axis: Any, c: Array | float, s: Array | float) -> Array:
     """The rotation matrix about a constant unit axis, from the angle's cosine and sine."""
     one, K, square = _generators(*axis)
     return one + s * K + (1.0 - c) * square
@@ -83,7 +87,7 @@ def _generators(x: float, y: float, z: float) -> tuple[np.ndarray, np.ndarray, n
     return tuple(rounded(M, 0.0) for M in (np.eye(3), K, K @ K))
 
 
-def rpy_matrix(roll, pitch, yaw):
+def rpy_matrix(roll: float, pitch: float, yaw: float) -> Array:
     """URDF's fixed-axis angles: Rz(yaw) Ry(pitch) Rx(roll), floats only.
 
     Angles within 1e-10 of a multiple of 90° give exact zeros and ones: a description writes them
@@ -104,7 +108,7 @@ def rpy_matrix(roll, pitch, yaw):
     )
 
 
-def quaternion_matrix(q):
+def quaternion_matrix(q: Array) -> Array:
     """The rotation matrix (body to world coordinates) of a unit quaternion, scalar first."""
     w, x, y, z = q[0], q[1], q[2], q[3]
     return np.stack(
@@ -116,7 +120,7 @@ def quaternion_matrix(q):
     )
 
 
-def quaternion_product(a, b):
+def quaternion_product(a: Array, b: Array) -> Array:
     """The Hamilton product of two quaternions, scalar first."""
     return np.stack(
         [
@@ -189,7 +193,7 @@ class Transform:
         return Transform(np.eye(3), np.zeros(3))
 
     @staticmethod
-    def from_placement(R, p) -> Transform:
+    def from_placement(R: Array, p: Array) -> Transform:
         """The transform into a frame placed with rotation R (frame to parent) at p."""
         return Transform(R.T, p)
 
@@ -199,35 +203,35 @@ class Transform:
         one = np.abs(np.abs(self.E) - 1.0) < ROUNDING
         return Transform(rounded(np.where(one, np.sign(self.E), self.E)), rounded(self.r))
 
-    def rotate(self, x):
+    def rotate(self, x: Array) -> Array:
         """E x: a 3-vector, or columns of them, from A's axes to B's."""
         return self.E @ x
 
-    def rotate_back(self, x):
+    def rotate_back(self, x: Array) -> Array:
         """E' x: from B's axes to A's."""
         return self.E.T @ x
 
-    def motion(self, m):
+    def motion(self, m: Array) -> Array:
         """X m for a motion vector."""
         w = m[:3]
         return np.concatenate([self.rotate(w), self.rotate(m[3:] - cross(self.r, w))])
 
-    def motions(self, M):
+    def motions(self, M: Array) -> Array:
         """X M for columns of motion vectors."""
         W = M[:3]
         return np.concatenate([self.rotate(W), self.rotate(M[3:] - skew(self.r) @ W)])
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         """X' f: a force from B's coordinates to A's."""
         F = self.rotate_back(f[3:])
         return np.concatenate([self.rotate_back(f[:3]) + cross(self.r, F), F])
 
-    def forces_back(self, F):
+    def forces_back(self, F: Array) -> Array:
         """X' F for columns of force vectors."""
         L = self.rotate_back(F[3:])
         return np.concatenate([self.rotate_back(F[:3]) + skew(self.r) @ L, L])
 
-    def congruence(self, I):
+    def congruence(self, I: Array) -> Array:
         """X' I X for a symmetric 6x6 inertia, upper triangle only: rotate, then shift."""
         E, rx = self.E, skew(self.r)
         turn = Turn.of(E)
@@ -242,7 +246,7 @@ class Transform:
         A = symmetric(A + rx @ B.T - shifted @ rx)
         return np.block([[A, shifted], [shifted.T, C]])
 
-    def rigid_congruence(self, I):
+    def rigid_congruence(self, I: Array) -> Array:
         """X' I X for the inertia of a rigid body or composite: mass, first moment, Io alone."""
         Io, m, h = rigid_parts(I)
         rotated = self._rotated(Io)
@@ -278,7 +282,7 @@ class Transform:
     def inverse(self) -> Transform:
         return Transform(self.E.T, -(self.E @ self.r))
 
-    def matrix(self):
+    def matrix(self) -> Array:
         """The 6x6 matrix."""
         return np.block([[self.E, np.zeros((3, 3))], [-self.E @ skew(self.r), self.E]])
 
@@ -290,7 +294,7 @@ class Turn(Transform):
     trace and B_ij - B_ji stay as they are, so 11 operations do what two matrix products do in 24.
     """
 
-    def __init__(self, axis: int, cosine, sine, sign: float = 1.0):
+    def __init__(self, axis: int, cosine: Array | float, sine: Array | float, sign: float = 1.0):
         R = axis_rotation(AXES[axis], cosine, sign * sine)
         super().__init__(R.T, np.zeros(3))
         object.__setattr__(
@@ -298,7 +302,7 @@ class Turn(Transform):
         )
 
     @staticmethod
-    def of(E) -> Turn | None:
+    def of(E: Array) -> Turn | None:
         """A matrix of numbers that turns about one coordinate axis, and is not trivial, as such."""
         if isinstance(E, np.ndarray) and np.count_nonzero(E) == 5:
             for k in range(3):
@@ -312,7 +316,7 @@ class Turn(Transform):
         """Whether the angle is not a number."""
         return is_symbolic(self.turn[3])
 
-    def congruence(self, I):
+    def congruence(self, I: Array) -> Array:
         A = self._rotate(I[:3, :3], symmetric=True)
         B = self._rotate(I[:3, 3:], symmetric=False)
         C = self._rotate(I[3:, 3:], symmetric=True)
@@ -358,15 +362,15 @@ class TurnThenShift(Transform):
     the moments alone count there, and those alone are turned.
     """
 
-    def __init__(self, turned: Transform, r):
+    def __init__(self, turned: Transform, r: Array):
         super().__init__(turned.E, r)
         object.__setattr__(self, "turned", turned)
         object.__setattr__(self, "lever", Transform(np.eye(3), turned.rotate(r)))
 
-    def rotate(self, x):
+    def rotate(self, x: Array) -> Array:
         return self.turned.rotate(x)
 
-    def rotate_back(self, x):
+    def rotate_back(self, x: Array) -> Any:
         return self.turned.rotate_back(x)
 
     def rotated_back(self, M):
@@ -375,19 +379,19 @@ class TurnThenShift(Transform):
     def motion(self, m):
         return self.lever.motion(self.turned.motion(m))
 
-    def motions(self, M):
+    def motions(self, M: Array) -> Array:
         return self.lever.motions(self.turned.motions(M))
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return self.turned.force_back(self.lever.force_back(f))
 
-    def forces_back(self, F):
+    def forces_back(self, F: Array) -> Array:
         return self.turned.forces_back(self.lever.forces_back(F))
 
-    def congruence(self, I):
+    def congruence(self, I: Array) -> Array:
         return self.turned.congruence(self.lever.congruence(I))
 
-    def rigid_congruence(self, I):
+    def rigid_congruence(self, I: Array) -> Array:
         return self.turned.rigid_congruence(self.lever.rigid_congruence(I))
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Any
 
 import casadi
 import numpy as np
@@ -22,7 +23,7 @@ VERSION = f"CasADi {casadi.__version__}"  # of what simplifies expressions while
 Array = np.ndarray  # a NumPy array, or a symbolic array with NumPy's semantics
 
 
-def symbols(name: str, *shape: int):
+def symbols(name: str, *shape: int) -> Array:
     """A symbolic array with NumPy's semantics, of the given shape (one or two axes)."""
     if len(shape) == 1:
         # casadi.array reads a column as one element: hand it a row.
@@ -33,34 +34,34 @@ def symbols(name: str, *shape: int):
     return x
 
 
-def is_symbolic(*arrays) -> bool:
+def is_symbolic(*arrays: Any) -> bool:
     """Whether any of the arguments carries symbols."""
     return any(isinstance(x, (casadi.ArrayInterface, casadi.SX)) for x in arrays)
 
 
-def is_zero(x) -> bool:
+def is_zero(x: Array | float) -> bool:
     """Whether a scalar is zero at every state: the number zero, or an expression without symbols
     that is zero."""
     return casadi.SX(x.to_casadi()).is_zero() if is_symbolic(x) else bool(x == 0.0)
 
 
-def cross(a, b):
+def cross(a: Array, b: Array) -> Array:
     """The cross product of two 3-vectors with symbols, in one call."""
     return casadi.array(casadi.cross(to_sx(a), to_sx(b)).T, ndim=1)
 
 
-def skew(p):
+def skew(p: Array) -> Array:
     """The matrix of the cross product of a 3-vector with symbols, in one call."""
     return casadi.array(casadi.densify(casadi.skew(to_sx(p))), ndim=2)
 
 
-def symmetric(M):
+def symmetric(M: Array) -> Array:
     """A matrix with symbols, its lower triangle replaced by the mirrored upper one."""
     M = M.to_casadi()
     return casadi.array(casadi.densify(casadi.triu(M) + casadi.triu(M, False).T), ndim=2)
 
 
-def constant(x) -> np.ndarray | None:
+def constant(x: Array) -> np.ndarray | None:
     """The numbers of an array in which no symbol is left, or None."""
     if not is_symbolic(x):
         return np.asarray(x)
@@ -71,10 +72,10 @@ def constant(x) -> np.ndarray | None:
 
 
 # Angles made from a cosine and a sine, by the node of their expression (kept alive with them).
-_angles: OrderedDict[int, tuple] = OrderedDict()
+_angles: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
 
 
-def angle_of(angle, cosine, sine):
+def angle_of(angle: Array | float, cosine: Array | float, sine: Array | float) -> Array | float:
     """`angle`, whose cosine and sine are known: `cos_sin` gives them back without computing them.
 
     A closed form finds directions; joints want their cosine and sine, and few want the angle.
@@ -87,7 +88,7 @@ def angle_of(angle, cosine, sine):
     return angle
 
 
-def cos_sin(angle, offset: float = 0.0):
+def cos_sin(angle: Array | float, offset: float = 0.0) -> tuple[Array | float, Array | float]:
     """The cosine and the sine of an angle, or of one that is `offset` further."""
     known = None
     if is_symbolic(angle):
@@ -101,7 +102,7 @@ def cos_sin(angle, offset: float = 0.0):
     return c * np.cos(offset) - s * np.sin(offset), s * np.cos(offset) + c * np.sin(offset)
 
 
-def to_sx(x) -> casadi.SX:
+def to_sx(x: Array) -> casadi.SX:
     """The CasADi matrix of an array: a column for a 1-D array."""
     if not is_symbolic(x):
         return casadi.SX(casadi.DM(np.atleast_1d(np.asarray(x, dtype=float))))
@@ -111,7 +112,7 @@ def to_sx(x) -> casadi.SX:
     return casadi.reshape(matrix, x.size, 1) if x.ndim == 1 else matrix
 
 
-def from_sx(matrix: casadi.SX, shape: tuple[int, ...]):
+def from_sx(matrix: casadi.SX, shape: tuple[int, ...]) -> Array:
     """An array with NumPy's semantics and the given shape from a CasADi matrix."""
     matrix = casadi.densify(matrix)
     if len(shape) == 1:
@@ -203,7 +204,10 @@ class Differentiable:
     Works on floats and on symbols alike; the derivatives are exact.
     """
 
-    def __init__(self, fn: Callable, n: int):
+    fn: Callable[..., Any]
+    n: int
+
+    def __init__(self, fn: Callable[..., Any], n: int):
         self.fn, self.n = fn, n
 
     @cached_property
@@ -228,13 +232,13 @@ class Differentiable:
         """The number of outputs."""
         return self._functions[0].size1_out(0)
 
-    def value(self, x):
+    def value(self, x: Array) -> Array | None:
         return self._call(self._functions[0], (self.m,), x)
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         return self._call(self._functions[1], (self.m, self.n), x)
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         return self._call(self._functions[2], (self.m,), x, d)
 
     @staticmethod
@@ -308,7 +312,7 @@ _OPERATION_NAMES = {
 _OPERATION_CODES = {name: code for code, name in _OPERATION_NAMES.items()}
 
 
-def instructions_of(function: casadi.Function):
+def instructions_of(function: casadi.Function) -> Iterator[tuple[float | str, ...]]:
     """The instruction list of an SX Function, one tuple an instruction, work registers as written.
 
     ("input", register, argument, element), ("output", output, element, register),
@@ -341,7 +345,7 @@ def _row_major(sparsity: casadi.Sparsity) -> list[int]:
 
 
 @contextmanager
-def only_pure_operations():
+def only_pure_operations() -> Iterator[Any]:
     """Turn what CasADi would do silently or wrongly on symbols into a TypeError.
 
     `float(symbol)` is NaN there, so that `math.sin(x)` and `zeros[0] = x` would compile to

@@ -13,14 +13,22 @@ that is far off, singular, or has no independent joints to hold, `Model.assemble
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..algebra.linalg import joined
 from ..compiler import iterate
 from ..coordinates.newton import newton_step, reversal
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def assemble(model, q, tolerance=1e-12, count=50, hold=True):
+
+def assemble(
+    model: Model, q: Array, tolerance: float = 1e-12, count: int = 50, hold: bool = True
+) -> tuple[Array, Array | float]:
     """(q, gap): the configuration closed near q, and the largest residual left, in m or rad."""
     parts, gap = [], 0.0
     for cluster in model.clusters:

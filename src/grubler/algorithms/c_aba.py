@@ -16,6 +16,9 @@ carrying it through both passes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.linalg import joined
 from .c_rnea import net_forces
@@ -23,8 +26,14 @@ from .elimination import Elimination
 from .newton_euler import accelerated
 from .sweep import outward, parent_of
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def c_aba(model, q, v, tau, f_ext=None):
+
+def c_aba(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> Array:
     """The acceleration a (nv,) under generalized force tau in state (q, v)."""
     sweep = outward(model, q, v)
     IA = [block_diagonal(state.I) for state in sweep]  # line 20

@@ -11,13 +11,19 @@ where articulated inertias couple the bodies of a cluster.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..algebra.linalg import symmetric
 from .sweep import outward
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def c_crba(model, q):
+
+def c_crba(model: Model, q: Array) -> Array:
     """The mass matrix M (nv, nv), so that M a + bias = tau."""
     return mass_matrix_of(outward(model, q))
 

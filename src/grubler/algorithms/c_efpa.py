@@ -10,14 +10,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import symmetric
 from .elimination import eliminations
 from .sweep import outward
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, Frame
 
-def c_efpa(model, q, frames):
+
+def c_efpa(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Any:
     """Ω⁻¹ (sum of rows, squared) for `frames`, a list of (Frame, rows): rows of [angular; linear]
     at the frame, in its axes."""
     sweep = outward(model, q, keep_frame=[frame.body for frame, _ in frames])

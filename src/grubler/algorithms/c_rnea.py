@@ -13,13 +13,22 @@ S_k' f_k (31) the same recursion backwards. The equations of a body are in newto
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from ..algebra.linalg import joined
 from ..mechanism.parts import WORLD
 from .newton_euler import Motion, accelerated, body_force, rotor_force
 from .sweep import JointState, outward
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def c_rnea(model, q, v, a, f_ext=None):
+
+def c_rnea(
+    model: Model, q: Array, v: Array, a: Array | None, f_ext: Mapping[int, Array] | None = None
+) -> Array:
     """The generalized force tau (nv,) that gives acceleration a in state (q, v)."""
     motion = accelerated(outward(model, q, v), a)  # (33)
     return joint_forces(motion, net_forces(motion, f_ext))

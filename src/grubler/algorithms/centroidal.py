@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from .c_crba import composite_inertias
 from .kinematics import body_transforms
 from .newton_euler import accelerated
 from .sweep import outward
+
+if TYPE_CHECKING:
+    pass
 
 
 class Centroidal(NamedTuple):

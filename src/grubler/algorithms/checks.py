@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +20,12 @@ from ..mechanism.parts import Frame
 from ..model import Model, as_position, as_vector
 from ..tolerances import GIVEN_POSITION, GIVEN_VELOCITY, UNIT
 from ..typing import Function
-from .kinematics import AXES
+
+if TYPE_CHECKING:
+    from ..typing import Array
+
+
+AXES = ("local", "world", "world_aligned")
 
 
 def checked(model: Model, **arguments):
@@ -72,7 +78,7 @@ def check_configuration(model: Model, q: np.ndarray) -> None:
     model.check_closed(q)
 
 
-def checked_forces(model: Model, f_ext):
+def checked_forces(model: Model, f_ext: Any) -> Any:
     """External forces by body index: from a mapping by body name, or an array (nb, 6)."""
     if f_ext is None:
         return None
@@ -93,7 +99,7 @@ def _six(name: str, f):
     return f if is_symbolic(f) else as_vector(f"f_ext of body '{name}'", f, 6)
 
 
-def checked_frame(model: Model, frame) -> Frame:
+def checked_frame(model: Model, frame: str) -> Frame:
     return frame if isinstance(frame, Frame) else model.frame(frame)
 
 
@@ -141,7 +147,9 @@ def exact(*methods: str) -> Callable[[Function], Function]:
     return mark
 
 
-def pick(what: str, methods: Mapping, method: str, options: Mapping | None = None):
+def pick(
+    what: str, methods: Mapping[Any, Any], method: str, options: Mapping[Any, Any] | None = None
+) -> Callable[..., Any] | None:
     """The function of a method's name, which must take the options given."""
     if method not in methods:
         raise InputError(unknown(f"method of {what}", method, methods))
@@ -154,7 +162,7 @@ def pick(what: str, methods: Mapping, method: str, options: Mapping | None = Non
     return methods[method]
 
 
-def checked_result(model: Model, a):
+def checked_result(model: Model, a: Array) -> Array | None:
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
         name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0]) % model.nv]
@@ -165,7 +173,7 @@ def checked_result(model: Model, a):
     return a
 
 
-def stacked_torques(model: Model, torques):
+def stacked_torques(model: Model, torques: Any) -> Array:
     """Torques of all spanning velocities in order, from a mapping by joint name."""
     if not isinstance(torques, Mapping):
         if is_symbolic(torques):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .kinematics import body_transforms
 from .sweep import outward
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class Energy(NamedTuple):
@@ -17,7 +21,7 @@ class Energy(NamedTuple):
     potential: float
 
 
-def energy(model, q, v) -> Energy:
+def energy(model: Model, q: Array | None, v: Array | None) -> Energy:
     """The kinetic energy ½ sum v_i' I_i v_i and the potential energy -sum m_i g . c_i."""
     sweep = outward(model, q, v, keep_frame=None)
     poses = body_transforms(sweep)

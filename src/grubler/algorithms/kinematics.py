@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,11 @@ from ..algebra.linalg import joined, stacked
 from ..algebra.spatial import Transform, cross
 from ..mechanism.parts import WORLD
 from .sweep import outward
+
+if TYPE_CHECKING:
+    from ..mechanism.parts import Frame
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class Kinematics(NamedTuple):
@@ -27,7 +32,9 @@ class Kinematics(NamedTuple):
     acceleration: np.ndarray | None
 
 
-def kinematics(model, q, v=None, a=None) -> Kinematics:
+def kinematics(
+    model: Model, q: Array, v: Array | None = None, a: Array | None = None
+) -> Kinematics:
     """Poses of all bodies, with velocities given v and accelerations given v and a."""
     sweep = outward(model, q, v, keep_frame=None)
     poses = body_transforms(sweep)
@@ -59,7 +66,7 @@ def _by_body(sweep, by_cluster):
     return stacked([rows[i] for i in sorted(rows)], (0, 6))
 
 
-def frame_pose(model, q, frame):
+def frame_pose(model: Model, q: Any, frame: Frame) -> tuple[Array, Array]:
     """The rotation (3, 3), frame to world coordinates, and the position (3,) of a frame."""
     if frame.body == WORLD:
         X = frame.placement
@@ -67,9 +74,6 @@ def frame_pose(model, q, frame):
         poses = body_transforms(outward(model, q, keep_frame=None))
         X = frame.placement @ poses[frame.body]
     return X.E.T, X.r
-
-
-AXES = ("local", "world", "world_aligned")
 
 
 def in_axes(axes: str, X: Transform, M):

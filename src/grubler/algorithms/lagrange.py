@@ -16,7 +16,9 @@ system is regular. Loops without massless bodies keep the sparsity of H.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +31,20 @@ from .c_crba import c_crba
 from .c_rnea import c_rnea
 from .spanning import independent_columns, loop_constraints, spanning_map, spanning_state
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def lagrange(model, q, v, tau, f_ext=None):
+
+def lagrange(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> Array:
     """The acceleration a (nv,) of the independent coordinates."""
     return constrained_spanning(model, q, v, tau, f_ext)[0][independent_columns(model)]
 
 
-def constrained_spanning(model, q, v, tau, f_ext=None):
+def constrained_spanning(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> tuple[Array, Array]:
     """Spanning accelerations (nv_span,) and the multipliers of the kept loop rows."""
     tree, span = spanning_tree(model), spanning_state(model, q).positions
     G, _ = spanning_map(model, q)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..algebra.linalg import joined
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class SpanningState(NamedTuple):
@@ -21,7 +25,9 @@ class SpanningState(NamedTuple):
     accelerations: np.ndarray | None
 
 
-def spanning_map(model, q, v=None):
+def spanning_map(
+    model: Model, q: Array | None, v: Array | None = None
+) -> tuple[Array, Array | None]:
     """G (nv_span, nv) of the whole model, block diagonal over clusters, and g (None without v)."""
     blocks, drift = [], []
     for cluster in model.clusters:
@@ -35,7 +41,9 @@ def spanning_map(model, q, v=None):
     return joined(blocks, (0, 0)), joined(drift) if v is not None else None
 
 
-def spanning_state(model, q, v=None, a=None) -> SpanningState:
+def spanning_state(
+    model: Model, q: Array, v: Array | None = None, a: Array | None = None
+) -> SpanningState:
     """Every tree joint's position, velocity (given v) and acceleration (given v and a)."""
     positions = model.unpack(q)
     stacked = model.spanning.stack(positions)
@@ -45,7 +53,7 @@ def spanning_state(model, q, v=None, a=None) -> SpanningState:
     return SpanningState(stacked, G @ v, None if a is None else G @ a + g)
 
 
-def generalized_force(model, q, torques):
+def generalized_force(model: Model, q: Any, torques: Any) -> Array:
     """tau = G' torques, the torques of all spanning velocities in order (virtual work)."""
     tau = []
     for cluster in model.clusters:
@@ -55,7 +63,7 @@ def generalized_force(model, q, torques):
     return joined(tau)
 
 
-def loop_constraints(model, q, v):
+def loop_constraints(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """K (rows, nv_span) and k of all loops (2), the redundant rows of each cluster left out."""
     from ..coordinates.embedding import stack_rows
 
@@ -78,6 +86,6 @@ def loop_constraints(model, q, v):
     return np.concatenate(rows), np.concatenate(bias)
 
 
-def independent_columns(model) -> list[int]:
+def independent_columns(model: Model) -> list[int]:
     """The columns of the spanning velocities that are the model's v."""
     return [c.span.start + i for c in model.clusters for i in c.embedding.independent]

@@ -5,11 +5,15 @@ Compiled code takes any q. At a q that is not valid its results are finite, plau
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..coordinates.newton import largest_entry, reversal
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 class Validity(NamedTuple):
@@ -23,7 +27,7 @@ class Validity(NamedTuple):
     conditions: np.ndarray
 
 
-def validity(model, q) -> Validity:
+def validity(model: Model, q: Array) -> Validity:
     lengths, gaps, conditions = [], {}, []
     for cluster in model.clusters:
         joint, own = cluster.embedding, q[cluster.q]
@@ -43,11 +47,11 @@ def _gap(loop, positions):
     return np.maximum(largest_entry(beyond), reversal([loop], positions))
 
 
-def quaternion_lengths(joint, q) -> list:
+def quaternion_lengths(joint: Any, q: Array) -> list[Any]:
     """The length of each quaternion in a cluster's part of q."""
     parts = [q[place] for place in joint.layout.quaternions.values()]
     return [np.sqrt(sum(x[-k] * x[-k] for k in range(1, 5))) for x in parts]
 
 
-def _stacked(values: list):
+def _stacked(values: list[Any]):
     return np.stack(values) if values else np.zeros(0)

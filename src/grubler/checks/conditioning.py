@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Partition:
         return not self.worst < POOR_CONDITION
 
 
-def partitions(model: Model, samples: Sequence[dict]) -> list[Partition]:
+def partitions(model: Model, samples: Sequence[dict[Any, Any]]) -> list[Partition]:
     """The partitions of all clusters with loops; the first sample is the reference."""
     return [
         _partition(cluster, model.v_names[cluster.v], samples)
@@ -49,7 +50,7 @@ def partitions(model: Model, samples: Sequence[dict]) -> list[Partition]:
     ]
 
 
-def _partition(cluster: Cluster, names, samples: Sequence[dict]) -> Partition:
+def _partition(cluster: Cluster, names, samples: Sequence[dict[Any, Any]]) -> Partition:
     joint = cluster.embedding
     dependent = [c for c in range(joint.nv_span) if c not in joint.independent]
     conditions, distances = [], []

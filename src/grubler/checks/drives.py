@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Drives:
     actuators: tuple[Drive, ...] = field(default=())
 
 
-def drives(model: Model, configurations: Sequence[np.ndarray], idle: Sequence = ()) -> Drives:
+def drives(model: Model, configurations: Sequence[np.ndarray], idle: Sequence[Any] = ()) -> Drives:
     """All actuators; the first configuration is the reference. `idle` are the idle freedoms at the
     second one (`idle_freedoms`), or at the first if it is alone."""
     if not model.actuators:
@@ -85,7 +86,7 @@ def drives(model: Model, configurations: Sequence[np.ndarray], idle: Sequence = 
     )  # fmt: skip
 
 
-def _missing(model: Model, q: np.ndarray, idle: Sequence) -> list[str]:
+def _missing(model: Model, q: np.ndarray, idle: Sequence[Any]) -> list[str]:
     """Unactuated coordinates without those of free bodies, which external forces move, and without
     one for each idle freedom, whose motion says which it may be."""
     J = actuator_map(model, q)

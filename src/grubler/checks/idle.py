@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Idle:
     loop: str
 
 
-def idle_freedoms(model: Model, positions: dict) -> list[tuple[Idle, int, np.ndarray]]:
+def idle_freedoms(model: Model, positions: dict[Any, Any]) -> list[tuple[Idle, int, np.ndarray]]:
     """The idle degrees of freedom at assembled positions that are not singular, each with its
     cluster and its motion: that cluster's independent velocities."""
     found = []

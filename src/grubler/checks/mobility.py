@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from ..coordinates.ranks import read_rank
 from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.loops.modules import plane_normal
 from ..model import Model
+
+if TYPE_CHECKING:
+    pass
 
 PLANAR_ROWS = {"fixed": 3}  # in the plane; any other kind takes two freedoms away at most
 
@@ -64,7 +68,7 @@ class Mobility:
     reasons: list[str] = field(default_factory=list)
 
 
-def loop_rows(model: Model, samples: Sequence[dict]) -> list[LoopRows]:
+def loop_rows(model: Model, samples: Sequence[dict[Any, Any]]) -> list[LoopRows]:
     """Every loop's rows and ranks, the largest ranks met over assembled positions."""
     out = []
     for cluster in model.clusters:
@@ -95,7 +99,7 @@ def loop_kind(loop: Loop) -> str:
     return loop.kind if isinstance(loop, LoopJoint) else type(loop).__name__
 
 
-def is_planar(loop: Loop, reference) -> bool:
+def is_planar(loop: Loop, reference: Any) -> bool:
     return isinstance(loop, LoopJoint) and plane_normal(loop, reference) is not None
 
 
@@ -110,6 +114,6 @@ def mobility(model: Model, loops: Sequence[LoopRows]) -> Mobility:
     return Mobility(model.nv_span, rows, model.nv_span - rows, planar, model.nv, reasons)
 
 
-def closure_gap(model: Model, positions: dict) -> float:
+def closure_gap(model: Model, positions: dict[Any, Any]) -> float:
     """The largest residual of all loops, in m or rad."""
     return max((loop.opening(positions) for loop in model.loops), default=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..coordinates.limits import excess
 from ..model import Model
@@ -18,7 +19,7 @@ class BeyondLimits:
     upper: float
 
 
-def beyond_limits(model: Model, positions: dict) -> list[BeyondLimits]:
+def beyond_limits(model: Model, positions: dict[Any, Any]) -> list[BeyondLimits]:
     """The joints that stand beyond their limits at positions by body index."""
     joints = [
         (model.bodies[i].joint, float(positions[i][0])) for i in excess(model.bodies, positions)

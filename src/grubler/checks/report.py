@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Report:
     def ok(self) -> bool:
         return not self.errors
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[Any, Any]:
         """Plain numbers, strings, lists and dictionaries; None where a number is not finite."""
         out = {"ok": self.ok, **asdict(self)}
         for loop, rows in zip(out["loops"], self.loops, strict=True):

@@ -7,8 +7,10 @@ a rival's result is from ours: other numbers are another robot, or loops that it
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from .common import count, json_argument, load, robot_arguments, table
 from .progress import counting, waiting
 from .timing import interleaved
 
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Any] = {
     "forward_dynamics": (gb.forward_dynamics, "Cluster ABA"),
     "inverse_dynamics": (gb.inverse_dynamics, "Cluster RNEA"),
     "mass_matrix": (gb.mass_matrix, "Cluster CRBA"),
@@ -32,7 +34,7 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     parser.add_argument("--batch", type=count, default=4096, help="states a call (4096)")
     parser.add_argument("--threads", type=count, default=1, help="for the batch (1)")
@@ -41,7 +43,7 @@ def arguments(parser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     model = load(arguments)
     q, v = model.random_state(0)
     state = (q, v, np.random.default_rng(0).uniform(-1, 1, model.nv))
@@ -94,7 +96,7 @@ def _distance(ours, other) -> float:
     return float(np.abs(ours - other).max(initial=0.0) / largest)
 
 
-def _text(data: dict) -> str:
+def _text(data: dict[Any, Any]) -> str:
     head = (
         f"{data['robot']}: {data['dof']} degrees of freedom, {data['bodies']} bodies, "
         f"{data['loops']} loops; {data['cpu']}, {data['dtype']}, µs a state"

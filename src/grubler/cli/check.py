@@ -5,7 +5,9 @@ Works on files that cannot be used, too, and says what is wrong with them.
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
+from typing import Any
 
 from ..checks import check
 from .common import count, json_argument, load, robot_arguments
@@ -19,7 +21,7 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     parser.add_argument("--samples", type=count, default=20, help="configurations to look at (20)")
     parser.add_argument(
@@ -28,7 +30,7 @@ def arguments(parser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     def model():
         return load(arguments)
 

@@ -6,14 +6,16 @@ import argparse
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grubler as gb
 
 from ..model import Model
 
 
-def robot_arguments(parser) -> None:
+def robot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "robot", metavar="ROBOT_OR_FILE",
         help="a robot of the zoo (`grubler robots`), or a URDF, SDF, MJCF or YAML file",
@@ -23,11 +25,11 @@ def robot_arguments(parser) -> None:
     parser.add_argument("--root", metavar="FOLDER", help="open no file outside this folder")
 
 
-def json_argument(parser) -> None:
+def json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print data for a program")
 
 
-def load(arguments) -> Model:
+def load(arguments: Any) -> Model:
     """The robot named on the command line: a file where there is one, else from the zoo."""
     name = arguments.robot
     if Path(name).suffix or Path(name).exists():
@@ -61,7 +63,7 @@ def count(text: str) -> int:
     return int(value)
 
 
-def output(*suffixes: str):
+def output(*suffixes: str) -> Callable[..., Any]:
     """A path to write to, checked before anything is computed: its folder and, if given, ending."""
 
     def check(text: str) -> Path:
@@ -87,7 +89,7 @@ def _number(text: str) -> float:
     return value
 
 
-def show(data: dict, as_json: bool) -> None:
+def show(data: dict[Any, Any], as_json: bool) -> None:
     """A dictionary, as JSON or as one line an entry."""
     if as_json:
         lost = {k for k, x in data.items() if isinstance(x, float) and not math.isfinite(x)}

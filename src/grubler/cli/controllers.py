@@ -10,6 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..model import Model
 BANDWIDTH = 10.0  # rad/s
 
 
-def controller(text: str, model: Model, q: np.ndarray) -> Callable | None:
+def controller(text: str, model: Model, q: np.ndarray) -> Callable[..., Any] | None:
     """The controller that a command line names, for a robot that starts at q."""
     if text == "zero":
         return None
@@ -40,7 +41,7 @@ def controller(text: str, model: Model, q: np.ndarray) -> Callable | None:
     return found
 
 
-def hold(model: Model, q: np.ndarray) -> Callable:
+def hold(model: Model, q: np.ndarray) -> Callable[..., Any]:
     """Hold every independent joint where it starts, critically damped at `BANDWIDTH`.
 
     What has no single position (a floating base, a ball) is left free. With indices h of the held
@@ -85,7 +86,7 @@ def _from_name(name: str):
     return _run(name, lambda: importlib.import_module(name))
 
 
-def _run(what: str, load: Callable):
+def _run(what: str, load: Callable[..., Any]):
     """Import a user's code; whatever goes wrong there is told in one line."""
     try:
         return load()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import grubler as gb
 
@@ -18,7 +20,7 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     parser.add_argument("--function", default=FUNCTIONS[0], choices=FUNCTIONS)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder to write into (out)")
@@ -27,7 +29,7 @@ def arguments(parser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     with waiting("compiling"):
         model = load(arguments)
         compiled = gb.compile(getattr(gb, arguments.function), model, dtype=arguments.dtype)

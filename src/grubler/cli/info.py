@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from .. import __version__
 from ..compiler.backends.cpu import host as cpu
@@ -23,11 +25,11 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     host = cpu.host()
     data = {
         "grubler": __version__,

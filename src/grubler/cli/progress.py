@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import contextmanager
+from typing import Any
 
 from tqdm import tqdm
 
@@ -18,7 +19,7 @@ def _terminal() -> bool:
 
 
 @contextmanager
-def counting(title: str, total: int, unit: str = "steps"):
+def counting(title: str, total: int, unit: str = "steps") -> Any:
     """A bar of known length; what it yields is called with the number of units done since."""
     with tqdm(
         total=total, desc=title, unit=f" {unit}", unit_scale=True, leave=False, delay=PATIENCE,
@@ -28,7 +29,7 @@ def counting(title: str, total: int, unit: str = "steps"):
 
 
 @contextmanager
-def waiting(title: str):
+def waiting(title: str) -> Any:
     """The seconds that something of unknown length has taken so far."""
     if not _terminal():
         yield

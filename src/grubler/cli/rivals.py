@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..errors import GrublerError
 from ..model import Model
 
 
-def calls(function: str, model: Model, state) -> tuple[dict, dict]:
+def calls(function: str, model: Model, state: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """({label: (call, result in our layout)}, {library: why it is left out})."""
     found, missing = {}, {}
     for library, make in (("Pinocchio", _pinocchio), ("MuJoCo", _mujoco)):
@@ -36,7 +37,7 @@ def _saved(model: Model, suffix: str) -> str:
         return path.read_text()
 
 
-def _pinocchio(function: str, model: Model, q, v, x) -> dict:
+def _pinocchio(function: str, model: Model, q, v, x) -> dict[Any, Any]:
     import pinocchio as pin
 
     other = pin.buildModelFromXML(_saved(model, ".urdf"))
@@ -83,7 +84,7 @@ def _mass_matrix(out, model: Model, other, q):
     return spread @ full @ spread.T
 
 
-def _mujoco(function: str, model: Model, q, v, x) -> dict:
+def _mujoco(function: str, model: Model, q, v, x) -> dict[Any, Any]:
     import mujoco
 
     if function != "forward_dynamics":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from typing import Any
 
 import grubler as gb
 
@@ -15,11 +17,11 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     rows, names = [], gb.robots.names()
     with counting("building", len(names), "robots") as tick:
         for name in names:

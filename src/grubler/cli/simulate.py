@@ -7,9 +7,11 @@ A controller is `zero`, `pd` (holds the joints where they start), or a function 
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +31,10 @@ from .common import (
 from .controllers import controller
 from .progress import counting, waiting
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+
 EXAMPLES = [
     ("grubler simulate four_bar --seed 0 --seconds 5 --plot swing.svg", "swing freely"),
     ("grubler simulate mini_cheetah --controller pd --out fall.npz", "joints held while it falls"),
@@ -37,7 +43,7 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     add = parser.add_argument
     add("--seconds", type=positive, default=2.0, help="how long (2)")
@@ -54,7 +60,7 @@ def arguments(parser) -> None:
     json_argument(parser)
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     _need(arguments)
     model = load(arguments)
     q, v = start(model, arguments.seed, arguments.batch)
@@ -95,7 +101,9 @@ def _need(arguments) -> None:
             raise ImportError(f"--{extra} needs {module}: pip install grubler[{extra}]")
 
 
-def start(model, seed: int | None, batch: int | None):
+def start(
+    model: Model, seed: int | None, batch: int | None
+) -> tuple[Array, ...] | tuple[Array, Array] | tuple[Array, Array]:
     """(q, v) to start from: at rest, from a random state, or from one for each robot."""
     if batch:
         states = [model.random_state((seed or 0) + i) for i in range(batch)]
@@ -116,7 +124,7 @@ def _watched(control, tick, v):
     return watched
 
 
-def summarize(run, took: float) -> dict:
+def summarize(run: Any, took: float) -> dict[Any, Any]:
     steps = len(run) - 1
     robots = run.q.shape[1] if run.batched else 1
     looked = slice(None, None, max(1, len(run) // 50))
@@ -134,7 +142,7 @@ def summarize(run, took: float) -> dict:
     }
 
 
-def write(run, arguments) -> dict:
+def write(run: Any, arguments: Any) -> dict[Any, Any]:
     """Save what was asked for; the trajectory first, so that a picture that fails costs nothing."""
     written = {}
     if arguments.out:

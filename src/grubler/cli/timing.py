@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
+from typing import Any
 
 
 def interleaved(
-    calls: dict[Hashable, Callable], rounds: int = 60, seconds: float = 0.0025, tick=bool
+    calls: dict[Hashable, Callable[..., Any]],
+    rounds: int = 60,
+    seconds: float = 0.0025,
+    tick: Any = bool,
 ) -> dict[Hashable, float]:
     """Seconds a call of each, the best of many short rounds that take turns: a slow spell of the
     machine falls on all of them. `tick(1)` is called after each round."""

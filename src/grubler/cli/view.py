@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
+from typing import Any
 
 import grubler as gb
 
@@ -16,19 +18,19 @@ EXAMPLES = [
 ]
 
 
-def arguments(parser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     robot_arguments(parser)
     parser.add_argument("--trajectory", type=Path, help="play this file (npz) of `simulate --out`")
     server_arguments(parser)
 
 
-def server_arguments(parser) -> None:
+def server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8080, help="0 takes any free one (8080)")
     parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 lets other machines in")
     parser.add_argument("--open", action="store_true", help="open the browser")
 
 
-def run(arguments) -> int:
+def run(arguments: Any) -> int:
     with waiting("loading"):
         what = model = load(arguments)
         if arguments.trajectory:
@@ -37,5 +39,5 @@ def run(arguments) -> int:
     return 0
 
 
-def show(what, arguments) -> None:
+def show(what: str, arguments: Any) -> None:
     gb.view(what, port=arguments.port, host=arguments.host, open_browser=arguments.open)

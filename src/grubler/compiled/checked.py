@@ -34,6 +34,10 @@ class CheckedFunction:
     function itself. A check costs about as much as the kinematics of the loops.
     """
 
+    unchecked: CompiledFunction
+    model: Model
+    __name__: str
+
     def __init__(self, function: CompiledFunction, model: Model):
         self.unchecked, self.model = function, model
         self.__name__, self.__doc__ = function.__name__, function.__doc__

@@ -195,7 +195,7 @@ class Problem:
         return fn(model, **arguments, **self.options, **more)
 
 
-def _array_arguments(fn: Callable, options: Mapping) -> list[str]:
+def _array_arguments(fn: Callable[..., Any], options: Mapping[Any, Any]) -> list[str]:
     """The parameters of `fn` after the model that have no default and are not given as options."""
     parameters = list(inspect.signature(fn).parameters.values())[1:]
     return [
@@ -212,7 +212,7 @@ def _check_names(what: str, names) -> None:
         raise InputError(f"{what} is {names!r}: give a list of names, such as ['q']")
 
 
-def _check_options(fn: Callable, name: str, options: Mapping) -> None:
+def _check_options(fn: Callable[..., Any], name: str, options: Mapping[Any, Any]) -> None:
     """Refuse options that the function does not have."""
     try:
         known = inspect.signature(fn).parameters.values()
@@ -248,7 +248,7 @@ def _known_shapes(model: Model) -> dict[str, tuple[int, ...]]:
 
 
 @functools.lru_cache(maxsize=256)
-def quickest(fn: Callable, model: Model) -> str:
+def quickest(fn: Callable[..., Any], model: Model) -> str:
     """The method that `method="auto"` takes."""
     return _quickest(fn, model, None, (), None, {})
 

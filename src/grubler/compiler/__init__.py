@@ -12,6 +12,7 @@ call       NumPy arrays in and out, cached on disk     runtime/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,8 +51,8 @@ __all__ = [
 
 
 def compile_function(
-    fn: Callable,
-    shapes: Sequence,
+    fn: Callable[..., Any],
+    shapes: Sequence[Any],
     *,
     names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
@@ -77,12 +78,12 @@ def compile_function(
 
 
 def compile_loop(
-    step: Callable,
-    shapes: Sequence,
+    step: Callable[..., Any],
+    shapes: Sequence[Any],
     *,
     count: int = 50,
     tolerance: float | None = None,
-    **options,
+    **options: Any,
 ) -> CompiledFunction:
     """Machine code that repeats a step: `x, residual, steps = compiled(x, *parameters)`.
 
@@ -102,12 +103,12 @@ def compile_loop(
     return compile_function(loop, shapes, **options)
 
 
-def count_operations(fn: Callable, shapes: Sequence) -> OperationCount:
+def count_operations(fn: Callable[..., Any], shapes: Sequence[Any]) -> OperationCount:
     """The arithmetic of one evaluation after simplification: the measure of the papers' tables."""
     return count(simplify(trace(fn, shapes)))
 
 
-def estimate_cycles(fn: Callable, shapes: Sequence) -> float:
+def estimate_cycles(fn: Callable[..., Any], shapes: Sequence[Any]) -> float:
     """About how many cycles of a CPU one evaluation takes, by its instructions, equal limbs side by
     side, and by the longest way through them: for comparing methods, of which the one with fewer
     operations may be slower."""
@@ -122,7 +123,9 @@ def choice(key: str | None, options: Sequence[str], decide: Callable[[], str]) -
     return cache.choice((key, cpu.host().digest), options, decide)
 
 
-def casadi_function(fn: Callable, shapes: Sequence, *, name: str | None = None):
+def casadi_function(
+    fn: Callable[..., Any], shapes: Sequence[Any], *, name: str | None = None
+) -> Any:
     """The CasADi Function of a NumPy function, for CasADi's solvers and their users."""
     shapes = checked_shapes(shapes)
     tape = trace(fn, shapes)  # for its errors: they name the rule and the line

@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
+from typing import Any
 
 
 class _Gate:
@@ -21,7 +22,7 @@ class _Gate:
     def __init__(self):
         self.changed = threading.Condition()
         self.inside: Counter[int] = Counter()  # how deep each thread is inside, by its identity
-        self.locks: list = []  # of libraries, taken by the thread that forks
+        self.locks: list[Any] = []  # of libraries, taken by the thread that forks
         self.forks = 0  # threads that wait to fork: nobody else enters before them
 
     @contextmanager
@@ -68,12 +69,12 @@ class _Gate:
 _gate = _Gate()
 
 
-def uninterrupted():
+def uninterrupted() -> Any:
     """What runs in this context is finished before another thread of this process forks."""
     return _gate.passed()
 
 
-def hold(lock) -> None:
+def hold(lock: Any) -> None:
     """Let a fork hold this lock, which others may take outside `uninterrupted`."""
     _gate.locks.append(lock)
 

@@ -9,9 +9,11 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-logger = logging.getLogger("grubler")
+logger: Any = logging.getLogger("grubler")
 
 # A stage that works on more instructions than this takes seconds: say so while it runs.
 LONG = 40_000
@@ -30,7 +32,7 @@ _configure_from_environment()
 
 
 @contextmanager
-def stage(title: str, instructions: int = 0):
+def stage(title: str, instructions: int = 0) -> Iterator[Any]:
     """Time a stage; while a long one runs, a line on the terminal says what is being waited for."""
     start = time.perf_counter()
     show = instructions > LONG and sys.stderr is not None and sys.stderr.isatty()

@@ -48,7 +48,7 @@ METHODS = {
     "proximal": proximal.proximal,
     "kkt": kkt.kkt,
 }
-OSIM = {
+OSIM: dict[Any, Any] = {
     **CLUSTER_OSIM,
     "efpa": CLUSTER_OSIM["c_efpa"],
     "projection": CLUSTER_OSIM["projected"],

@@ -11,6 +11,8 @@ no division. What rows feel of the joints is the same.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algorithms.c_crba import mass_matrix_of
@@ -20,6 +22,9 @@ from .jacobian import by_block, jacobian_and_drift
 from .reflection import Row
 from .resolve import resolve
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 
 class Rooted:
     """The accelerations of all joints, in the order in which they are eliminated."""
@@ -27,18 +32,22 @@ class Rooted:
     turn = cluster = None
 
     def __init__(self, n: int):
-        self.axes = np.eye(n)
+        self.axes: Any = np.eye(n)
 
-    def enter(self, H, p, tau, rows, carried):
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         return H, p, tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any]:
         return None, None, rows
 
-    def unmoved(self, a):
+    def unmoved(self, a: Array) -> Array:
         return a
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return a
 
 

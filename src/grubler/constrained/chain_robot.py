@@ -6,7 +6,8 @@ its own ports and nothing of what is attached to them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from ..compiled.problem import compile
 from ..errors import InputError
 from ..tolerances import TILT
 from .osim import frame_rows
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, Frame
 
 
 class Freely(NamedTuple):
@@ -39,7 +44,9 @@ class Freely(NamedTuple):
     admittance: np.ndarray
 
 
-def freely(model, q, v, tau, frames) -> Freely:
+def freely(
+    model: Model, q: Array, v: Array, tau: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]
+) -> Freely:
     """Steps A, B and C: free accelerations, those of the ports, and the admittance Λ = B* Ω B."""
     ports = [model.frame(name) for name in frames]
     a = c_aba(model, q, v, tau)  # (A), (0.31)
@@ -59,7 +66,9 @@ def freely(model, q, v, tau, frames) -> Freely:
     )
 
 
-def pushed(model, q, wrench, frames):
+def pushed(
+    model: Model, q: Array, wrench: Any, frames: Sequence[tuple[Frame, tuple[int, ...]]]
+) -> Array:
     """Step E: M⁻¹ Jᵀ f for wrenches f (6n,) at the ports, by (0.36), (.44)."""
     ports = [(model.frame(name), tuple(range(6))) for name in frames]
     sweep = outward(model, q, keep_frame=[port.body for port, _ in ports])
@@ -73,7 +82,19 @@ def pushed(model, q, wrench, frames):
 class Robot:
     """A robot with ports, placed in the world; its code is compiled on first use and then kept."""
 
-    def __init__(self, name: str, model, frames, place=None, compiled: bool = True):
+    name: str
+    model: Model
+    frames: tuple[tuple[Frame, tuple[int, ...]], ...]
+    p: Any
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        frames: Sequence[tuple[Frame, tuple[int, ...]]],
+        place: Any = None,
+        compiled: bool = True,
+    ):
         self.name, self.model, self.frames = name, model, tuple(frames)
         for frame in self.frames:
             if model.frame(frame).body < 0:
@@ -83,7 +104,7 @@ class Robot:
             raise InputError(f"the place of '{name}' tilts it: turn it about the vertical only")
         self.R, self.p = R, p
         self.compiled = compiled
-        self._code: dict = {}
+        self._code: dict[Any, Any] = {}
 
     def _function(self, fn, **shapes):
         if fn not in self._code:
@@ -93,7 +114,7 @@ class Robot:
                 self._code[fn] = lambda *x: fn(self.model, *x, frames=self.frames)
         return self._code[fn]
 
-    def freely(self, q, v, tau) -> Freely:
+    def freely(self, q: Array, v: Array, tau: Array) -> Freely:
         """Steps A to C, in the common world."""
         if not self.frames:
             a = checked_result(self.model, c_aba(self.model, q, v, tau))
@@ -107,7 +128,7 @@ class Robot:
     def order(self) -> range:
         return range(len(self.frames))
 
-    def pushed(self, q, wrench):
+    def pushed(self, q: Array, wrench: Any) -> Array | Any:
         """Step E."""
         if not self.frames:
             return np.zeros(self.model.nv)

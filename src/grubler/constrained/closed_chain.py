@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,13 +58,13 @@ class Closure:
     first: tuple[str, str]
     second: tuple[str, str] | None = None
     rows: object = "weld"
-    place: tuple | None = None
+    place: tuple[Any, ...] | None = None
     period: float | None = PERIOD
     damping: float = 1.0
     checked: HeldRows = field(init=False, repr=False)  # the rows, checked
     held: Transform | None = field(init=False, repr=False)  # from `place` into the first port
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         of = f"closure '{self.name}'"
         for end in self.ends:
             if not (isinstance(end, tuple) and [*map(type, end)] == [str, str]):
@@ -116,16 +116,17 @@ class ClosedChain:
 
     @public
     def __init__(
-        self, primary, secondary=None, closures=(), *, ports=None, places=None, compiled=True
+        self, primary: Any, secondary: Any = None, closures: Any = (), *, ports: Any = None,
+        places: Any = None, compiled: bool = True,
     ):  # fmt: skip
-        self.primary = _named("primary", primary)
-        self.secondary = _named("secondary", secondary)
+        self.primary: dict[str, Model] = _named("primary", primary)
+        self.secondary: dict[str, Model] = _named("secondary", secondary)
         twice = set(self.primary) & set(self.secondary)
         if twice:
             raise InputError(f"'{twice.pop()}' is in the primary and in the secondary system")
         closures = list(closures)
         ports = {n: [x] if isinstance(x, str) else list(x) for n, x in (ports or {}).items()}
-        wanted: dict = {n: list(ports.get(n, ())) for n in self.primary | self.secondary}
+        wanted: dict[Any, Any] = {n: list(ports.get(n, ())) for n in self.primary | self.secondary}
         for closure in closures:
             for robot, frame in closure.ends:
                 if frame not in wanted.setdefault(robot, []):
@@ -134,7 +135,7 @@ class ClosedChain:
         for name in [*wanted, *(places or {}), *ports]:
             if name not in models:
                 raise InputError(unknown("robot", name, models))
-        self.robots = {
+        self.robots: dict[str, Robot] = {
             name: Robot(name, model, wanted[name], (places or {}).get(name), compiled)
             for name, model in models.items()
         }
@@ -144,7 +145,7 @@ class ClosedChain:
             self.attach(closure)
 
     @public
-    def attach(self, closure: Closure, q: Mapping | None = None) -> None:
+    def attach(self, closure: Closure, q: Mapping[Any, Any] | None = None) -> None:
         """Close: from now on `closure` holds. With the configurations q by robot, the pose of its
         ends is held as it is now; without, ends are made to coincide."""
         if closure.name in self.closures:
@@ -173,7 +174,11 @@ class ClosedChain:
         (self.primary if name in self.primary else self.secondary)[name] = model
 
     def forward_dynamics(
-        self, states: Mapping, *, motions: Mapping | None = None, secondary_first: bool = False
+        self,
+        states: Mapping[Any, Any],
+        *,
+        motions: Mapping[Any, Any] | None = None,
+        secondary_first: bool = False,
     ) -> Motion:
         """Accelerations by robot from (q, v, tau) by robot; tau may be None for zero.
 
@@ -200,7 +205,9 @@ class ClosedChain:
         gap = U + sum(A[n] @ (self._alpha(free[n]) + self._moved(n, free, A, f)) for n in A)
         return Motion(a, self._split(f), float(np.abs(gap).max()))
 
-    def impulse(self, states: Mapping, *, motions: Mapping | None = None) -> dict[str, np.ndarray]:
+    def impulse(
+        self, states: Mapping[Any, Any], *, motions: Mapping[Any, Any] | None = None
+    ) -> dict[str, np.ndarray]:
         """Velocities after an inelastic impact: those that the closures allow, by robot.
 
         `motions` as in `forward_dynamics`: a driven closure is caught at its place's velocity.
@@ -264,7 +271,7 @@ class ClosedChain:
 
     def _blocks(self) -> list[list[int]]:
         """Rows that the primary couples: those of closures on a common robot."""
-        groups: list[tuple[set, list]] = []
+        groups: list[tuple[set[Any], list[Any]]] = []
         start = 0
         for closure in self.closures.values():
             rows = list(range(start, start + closure.m))
@@ -278,7 +285,7 @@ class ClosedChain:
 
     # the closures' rows
 
-    def _constraint(self, free: dict[str, Freely], motions: Mapping):
+    def _constraint(self, free: dict[str, Freely], motions: Mapping[Any, Any]):
         """A by robot (rows, 6 ports), U, and the rows' velocities: A α + U = 0 (0.20), (0.22)."""
         A = {n: [] for n in self.robots}
         U, speeds = [], []
@@ -316,7 +323,7 @@ class ClosedChain:
                 u = u + rows.error(now) / closure.period**2
         return ends, u, K @ v
 
-    def _motions(self, motions: Mapping | None) -> dict[str, np.ndarray]:
+    def _motions(self, motions: Mapping[Any, Any] | None) -> dict[str, np.ndarray]:
         """The motions of driven closures, checked."""
         for name in motions or {}:
             if name not in self.closures:
@@ -333,7 +340,7 @@ class ClosedChain:
         name, frame = closure.second
         return X @ pose_of(free[name], self.robots[name].port(frame)).inverse()
 
-    def _checked(self, states: Mapping) -> dict[str, State]:
+    def _checked(self, states: Mapping[Any, Any]) -> dict[str, State]:
         """The state of every robot, its numbers checked."""
         for n in states:
             self._robot(n)

@@ -8,11 +8,17 @@ In the cluster where both ends have come, K a + l + L λ = 0 with L from both br
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..algebra.linalg import LDL
 from .carried import DENSE, Carried
 from .reflection import Row
+
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..typing import Array
 
 
 class Closing(Carried):
@@ -27,7 +33,7 @@ class Closing(Carried):
     def __init__(self, tree, rows, carries=(), together: bool = False):
         super().__init__(rows)
         self.together = together
-        self.blocks = [b for b, block in enumerate(rows) if len(block.ends) == 2]
+        self.blocks: list[int] = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
@@ -37,7 +43,7 @@ class Closing(Carried):
         self.masses: list = []
         self._closed: dict = {}
 
-    def take(self, k, rows: list[Row]) -> int:
+    def take(self, k: int, rows: list[Row]) -> int:
         """Rows of cluster k as a block that is carried to the world; returns its number."""
         b = len(self.m)
         self.m.append(len(rows))
@@ -59,18 +65,18 @@ class Closing(Carried):
                     self._move(a, b, np.outer(f[a] * g, f[b]))
         return f
 
-    def enter(self, state) -> None:
+    def enter(self, state: ClusterState) -> None:
         """Blocks at a cluster as forces on its parent and on its joint."""
         here = self.at(state.cluster.index)
         for b, F in here.items():
             here[b] = np.concatenate([state.X.forces_back(F), state.S.T @ F])
 
-    def leave(self, state, n: int) -> None:
+    def leave(self, state: ClusterState, n: int) -> None:
         """The parent's part of what `enter` made."""
         for b, F in self.at(state.cluster.index).items():
             self._add(state.cluster.parent, b, F[:n])
 
-    def pass_on(self, state) -> None:
+    def pass_on(self, state: ClusterState) -> None:
         """Carry blocks to the parent, their coordinates being eliminated."""
         for b, F in self.at(state.cluster.index).items():
             self._add(state.cluster.parent, b, state.X.forces_back(F))
@@ -108,7 +114,7 @@ class Closing(Carried):
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
 
-    def open(self, k, a) -> None:
+    def open(self, k: int, a: Array) -> None:
         """The multipliers of the blocks closed in cluster k, from its acceleration."""
         if k in self._closed:
             closing, factor, K, l, coupled = self._closed[k]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from ..mechanism.parts import WORLD, Frame, frozen
 from ..model import Model, as_vector
 from ..tolerances import ROTATION
 from .held import UNIVERSAL, HeldRows
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 PERIOD = 0.1  # s, Featherstone's stabilisation period (Sec. IX-A)
 
@@ -82,7 +86,7 @@ class Checked:
         return self.rows.m
 
 
-def checked_constraints(model: Model, constraints) -> tuple[Checked, ...]:
+def checked_constraints(model: Model, constraints: Any) -> tuple[Checked, ...]:
     """Every constraint resolved and checked; a single one may stand alone."""
     if isinstance(constraints, (Constraint, Checked, str)):
         constraints = [constraints]
@@ -148,7 +152,7 @@ NAMED = {
 }
 
 
-def held_rows(of: str, rows) -> HeldRows:
+def held_rows(of: str, rows: Any) -> HeldRows:
     """The rows `of` a constraint or closure, checked."""
     wanted = "give 'point', 'weld', 'universal', distinct rows of 0..5, or a finite matrix (m, 6)"
     if isinstance(rows, str):
@@ -184,7 +188,7 @@ def checked_gains(of: str, period: float | None, damping: float) -> None:
             raise InputError(f"{what} of {of} is {x!r}: give {unit}")
 
 
-def checked_pose(what: str, pose) -> Transform:
+def checked_pose(what: str, pose: Any) -> Transform:
     """From (R, p) of a frame in its reference, the transform into the frame."""
     try:
         R, p = pose
@@ -228,7 +232,7 @@ def _driven(c: Constraint) -> bool:
     return bool(c.driven)
 
 
-def checked_motion(what: str, motion, count: int = 1):
+def checked_motion(what: str, motion: Any, count: int = 1) -> Any | Array:
     """The motion of `count` places (3 count, 6), symbols as they are."""
     if is_symbolic(motion):
         if motion.shape != (3 * count, 6):
@@ -266,7 +270,7 @@ def _named(c: Constraint) -> str:
     return f"the constraint on '{c.frame}'"
 
 
-def require_softness(constraints: Sequence[Checked], method: str) -> None:
+def require_softness(constraints: Any, method: str) -> None:
     """Soft methods need R of every constraint."""
     for c in constraints:
         if c.softness is None:

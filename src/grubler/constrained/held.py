@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..algebra.spatial import Transform, cross, cross_motion, skew
 from ..tolerances import GROUP_RANK, ROUNDING
+
+if TYPE_CHECKING:
+    from ..typing import Array
+
 
 X_AXIS, Y_AXIS = np.eye(3)[:2]
 UNIVERSAL = np.eye(6)[[2, 3, 4, 5]]
@@ -82,19 +86,19 @@ class HeldRows:
         axis = _clean(turns[0]) if len(turns) == 1 else None
         return Group(axis, len(turns) == 3, slides, _clean(centre))
 
-    def matrix(self, X: Transform | None):
+    def matrix(self, X: Transform | None) -> Array | Array:
         """K (m, 6) at the pose X, from the place into the frame."""
         if not self.universal:
             return self.K
         normal = cross(X.E @ X_AXIS, Y_AXIS)
         return np.concatenate([np.stack([np.concatenate([normal, np.zeros(3)])]), self.K[1:]])
 
-    def turning(self, X: Transform, w):
+    def turning(self, X: Transform, w: Array) -> Array:
         """dK/dt V (m,), w being the angular velocity relative to the place."""
         moved = cross(cross(X.E @ X_AXIS, w), Y_AXIS)
         return np.concatenate([np.stack([moved @ w]), np.zeros(self.m - 1)])
 
-    def error(self, X: Transform):
+    def error(self, X: Transform) -> Array | Array:
         """How far the frame at the pose X is off its place, one number a row, in rad and m.
 
         Zero where the rows are met; there its rate is K V.
@@ -113,7 +117,7 @@ class HeldRows:
         return self.K @ np.concatenate([turn, shift + centre + cross(turn, arm)])
 
 
-def sine_vector(R):
+def sine_vector(R: Array) -> Array:
     """The rotation vector of R with the sine of the angle as its length."""
     return 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..algebra.cluster_spatial import split
@@ -12,7 +14,7 @@ def jacobian_and_drift(sweep, rows):
     """J (m, nv) and l with J a + l + R λ = 0 over all blocks; l is None without velocities."""
     J, l = [], []
     for block in rows:
-        columns: dict = {}
+        columns: dict[Any, Any] = {}
         for k, F in block.ends.items():
             for j, part in path_jacobian(sweep, k, F).items():
                 columns[j] = columns[j] + part if j in columns else part

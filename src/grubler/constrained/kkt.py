@@ -11,6 +11,9 @@ cause.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algorithms.c_crba import c_crba
@@ -21,8 +24,22 @@ from ..tolerances import KKT_RANK
 from .jacobian import jacobian_and_drift, softness
 from .rows import constraint_rows, framed
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
-def kkt(model, q, v, tau, constraints, f_ext=None, desired=None):
+
+def kkt(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) by dense linear algebra."""
     m = sum(c.m for c in constraints)
     try:

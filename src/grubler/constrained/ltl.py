@@ -15,6 +15,9 @@ every constraint is with the world.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
@@ -26,8 +29,22 @@ from ..algorithms.sweep import outward
 from .jacobian import by_block, jacobian_and_drift, softness
 from .rows import constraint_rows, gathered, in_new_frames, independent_rows
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
-def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
+
+def ltl(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) by Y and the inverse operational-space inertia."""
     M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
     if not rows:
@@ -41,7 +58,15 @@ def ltl(model, q, v, tau, constraints, f_ext=None, desired=None):
     return a, gathered(rows, by_block(rows, multipliers))
 
 
-def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
+def ltl_soft(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) of the soft Gauss principle in joint space."""
     M, J, force, l, rows = joint_space(model, q, v, tau, constraints, f_ext, desired)
     weight = 1.0 / softness(rows)
@@ -52,7 +77,15 @@ def ltl_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
     return a, gathered(rows, by_block(rows, multipliers))
 
 
-def joint_space(model, q, v, tau, constraints, f_ext, desired):
+def joint_space(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None,
+    desired: Wanted | None,
+) -> Any:
     """M, J, tau - h, l and the rows."""
     constraints, kept = in_new_frames(model, constraints, frozenset(f_ext or ()))
     sweep = outward(model, q, v, keep_frame=kept)
@@ -70,18 +103,18 @@ def joint_space(model, q, v, tau, constraints, f_ext, desired):
 class Leaves:
     """M = Lᵀ D L, eliminated from the last coordinate: branches cause no fill-in (6)."""
 
-    def __init__(self, M):
-        self.ldl = LDL(M[::-1, ::-1])
+    def __init__(self, M: Array):
+        self.ldl: LDL = LDL(M[::-1, ::-1])
 
-    def forward(self, b):
+    def forward(self, b: Any) -> Any:
         """L⁻ᵀ b, in the order of elimination."""
         return self.ldl.half(b[::-1])
 
-    def scale(self, y):
+    def scale(self, y: Array) -> Any:
         """D⁻¹ y."""
         return self.ldl.scale(y)
 
-    def backward(self, y):
+    def backward(self, y: Array) -> Any:
         """L⁻¹ D⁻¹ y, in the order of the coordinates."""
         x = list(self.ldl.scale(y))
         for i in reversed(range(len(x))):

@@ -23,9 +23,10 @@ common ancestor j, Ω_ik = ψ_ji* Υ_j ψ_jk, where the paper's (.43) has zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,20 +39,23 @@ from ..algorithms.sweep import outward
 from ..errors import InputError
 from .osim import frame_rows
 
+if TYPE_CHECKING:
+    from ..typing import Frame
+
 
 @dataclass(frozen=True, eq=False)
 class Operator:
     """A linear operator known by its products with vectors."""
 
     shape: tuple[int, int]
-    apply: Callable
-    apply_transposed: Callable
+    apply: Callable[..., Any]
+    apply_transposed: Callable[..., Any]
 
     @property
     def T(self) -> Operator:
         return Operator(self.shape[::-1], self.apply_transposed, self.apply)
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         """The product with a vector (n,), or with another operator."""
         if isinstance(other, Operator):
             if self.shape[1] != other.shape[0]:
@@ -206,7 +210,7 @@ class SpatialOperators:
             blocks.append(value)
         return self._blocks(blocks)
 
-    def B(self, frames) -> Operator:
+    def B(self, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Operator:
         """The pick-off of frames (0.17): forces at the frames to forces on the clusters."""
         rows = frame_rows(self.states, checked_frames(self.model, frames))
         matrix = []
@@ -218,7 +222,7 @@ class SpatialOperators:
         B = np.concatenate(matrix, axis=1)
         return Operator(B.shape, lambda x: B @ x, lambda y: B.T @ y)
 
-    def inverse_osim(self, frames) -> Operator:
+    def inverse_osim(self, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Operator:
         """Λ = B* Ω B (0.34), the paper's admittance at the frames."""
         B = self.B(frames)
         return B.T @ self.Omega @ B
@@ -235,7 +239,7 @@ class SpatialOperators:
     def _free_motion(self, k, a):
         return self._joints[k].free_motion(a)
 
-    def _each(self, sizes, function) -> Callable:
+    def _each(self, sizes, function) -> Callable[..., Any]:
         def apply(x):
             return np.concatenate([function(k, part) for k, part in enumerate(split(x, sizes))])
 

@@ -12,7 +12,9 @@ C-EFPA is in grubler.algorithms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +28,10 @@ from .carried import Carried
 from .jacobian import jacobian_and_drift
 from .ltl import Leaves
 from .rows import Rows, stacked
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, Frame
 
 
 def frame_rows(sweep, frames) -> list[Rows]:
@@ -44,7 +50,7 @@ def swept(model, q, frames):
     return outward(model, q, keep_frame=[frame.body for frame, _ in frames])
 
 
-def pv_osim(model, q, frames):
+def pv_osim(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Array:
     """PV-OSIM (Algorithm 2): L gathered on the way to the base, in constraint space."""
     sweep = swept(model, q, frames)
     carried = Carried(frame_rows(sweep, frames))
@@ -59,18 +65,20 @@ class OsimSolve:
     Λ = Λ_b - L_K (H_b + K_b' L_K)⁻¹ L_K',   Λ_b = L_b⁻¹ block diagonal,  L_K = Λ_b K_b.
     """
 
-    def __init__(self, carried: Carried, H):
+    carried: Carried
+
+    def __init__(self, carried: Carried, H: Array):
         self.carried, self.H = carried, H
-        self.parts = []
+        self.parts: list[Any] = []
         F = carried.at(0)
         for blocks in carried.components():
             L = LDL(carried.matrix(blocks))
             K = np.concatenate([F[b] for b in blocks], axis=1).T
             H = H + L.quadratic(K)
             self.parts.append((blocks, L, K))
-        self.base = LDL(symmetric(H))
+        self.base: LDL = LDL(symmetric(H))
 
-    def solve(self, b):
+    def solve(self, b: Any) -> Array:
         """Λ b for a vector, or for the columns of a matrix."""
         every = range(len(self.carried.m))
         by_block = self.carried.split(every, b)
@@ -84,7 +92,7 @@ class OsimSolve:
             out |= self.carried.split(blocks, x - L.solve(K @ a))
         return np.concatenate([out[i] for i in every])
 
-    def inverse(self):
+    def inverse(self) -> Array:
         """Λ⁻¹ = L_b + K_b H_b⁻¹ K_b'."""
         every, F = range(len(self.carried.m)), self.carried.at(0)
         K = np.concatenate([F[i] for i in every], axis=1)
@@ -94,17 +102,19 @@ class OsimSolve:
 class DenseSolve:
     """The same face where the lemma does not apply: a fixed base, or frames that need the base."""
 
-    def __init__(self, inverse_osim):
+    def __init__(self, inverse_osim: Any):
         self.matrix = inverse_osim
 
-    def solve(self, b):
+    def solve(self, b: Any) -> Array:
         return dense_solve(self.matrix, b)
 
-    def inverse(self):
+    def inverse(self) -> Any:
         return self.matrix
 
 
-def pv_osim_fast(model, q, frames):
+def pv_osim_fast(
+    model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]
+) -> DenseSolve | OsimSolve:
     """PV-OSIM-fast (Sec. VII-B): an object whose `solve(b)` gives Λ b.
 
     Needs frames that the branches can move without the base (L_b invertible); where they cannot at
@@ -120,7 +130,7 @@ def pv_osim_fast(model, q, frames):
 
 
 @lru_cache(maxsize=256)
-def moved_by_branches(model, frames) -> bool:
+def moved_by_branches(model: Model, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> bool:
     """Whether the branches alone move the frames every way, at some posture."""
     for seed in range(3):
         sweep = swept(model, model.random_state(seed)[0], frames)
@@ -130,7 +140,7 @@ def moved_by_branches(model, frames) -> bool:
     return False
 
 
-def kjr(model, q, frames):
+def kjr(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Array:
     """KJR (Kreutz-Delgado, Jain, Rodriguez): Ω of every cluster outward, then along the paths.
 
     Υ_k = Ω_kk = ψ* Ω_λλ ψ + S D⁻¹ S';  Ω_ij through ψ from the greatest common ancestor.
@@ -173,7 +183,7 @@ def ltl_osim(model, q, frames):
     return symmetric(Y.T @ factor.scale(Y))
 
 
-def dense_solve(inverse_osim, b):
+def dense_solve(inverse_osim: Any, b: Any) -> Array:
     return LDL(inverse_osim).solve(b)
 
 

@@ -15,6 +15,9 @@ multipliers, which moves nothing, then grows with the number of steps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, symmetric
@@ -23,10 +26,18 @@ from .jacobian import by_block, softness
 from .ltl import Leaves, joint_space
 from .rows import gathered
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
+
 
 def proximal(
-    model, q, v, tau, constraints, f_ext=None, desired=None, damping=1e-7, iterations=6
-):  # fmt: skip
+    model: Model, q: Array, v: Array, tau: Array, constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None, desired: Wanted | None = None, damping: float = 1e-7,
+    iterations: int = 6,
+) -> Any:  # fmt: skip
     """(a, multipliers) after a fixed number of proximal steps."""
     whole = isinstance(iterations, (int, np.integer)) and iterations > 0
     if not (whole and isinstance(damping, (int, float)) and 0 < damping < np.inf):

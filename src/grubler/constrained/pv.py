@@ -18,6 +18,9 @@ Soft rows begin with L = R.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algorithms.elimination import Elimination
@@ -27,8 +30,22 @@ from .carried import Carried
 from .equations import Equations, prepared
 from .rows import gathered
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
-def pv(model, q, v, tau, constraints, f_ext=None, desired=None):
+
+def pv(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers); `constraints` are checked ones."""
     equations = prepared(model, q, v, tau, constraints, f_ext, desired)
     return carried_to_base(equations, applies(model.nominal, constraints))

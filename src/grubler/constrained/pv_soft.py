@@ -11,9 +11,26 @@ stiffens the cluster in which its ends meet. That is PV-early without any hard r
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from .guard import pv_early
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
-def pv_soft(model, q, v, tau, constraints, f_ext=None, desired=None):
+
+def pv_soft(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Any:
     """(a, multipliers) for constraints that all have a softness."""
     return pv_early(model, q, v, tau, constraints, f_ext, desired)

@@ -16,10 +16,14 @@ Where S moves two rows the reflection is written out, with the direction of ks: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.symbolic import constant, is_symbolic
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass
@@ -47,15 +51,15 @@ class Reflection:
 
     y: object
     e: object
-    ks: list
+    ks: list[Any]
     inverse: object
     size: object
     share: object
     rows: list[Row]
     pivot: int
-    turn: tuple | None = None
+    turn: tuple[Any, ...] | None = None
 
-    def multipliers(self, resolved, passed) -> list:
+    def multipliers(self, resolved: Any, passed: Any) -> list[Any]:
         """λ of the rows as they came, from that of the resolved row and of those passed on (64)."""
         p, x = self.pivot, list(passed)
         x.insert(p, 0.0)
@@ -73,7 +77,7 @@ class Reflection:
         return [value + k * along for k, value in zip(self.ks, x, strict=True)]
 
 
-def reflect(rows: list[Row], S, axis: int | None = None) -> Reflection:
+def reflect(rows: list[Row], S: Array, axis: int | None = None) -> Reflection:
     """Resolve one of the rows against the coordinate with axis S, which moves them.
 
     `axis` is the only element of S that the rows meet, if so.

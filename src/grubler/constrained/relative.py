@@ -16,10 +16,14 @@ these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.spatial import Transform, cross, quaternion_exp, quaternion_matrix
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,14 @@ class PointMotion:
     a: np.ndarray
 
 
-def moved_place(motion) -> Transform:
+def moved_place(motion: Any) -> Transform:
     """From where the place rests into the place."""
     return Transform.from_placement(quaternion_matrix(quaternion_exp(motion[0][:3])), motion[0][3:])
 
 
-def relative_to(own: PointMotion, carrier: PointMotion | None, X, motion, classical: bool):
+def relative_to(
+    own: PointMotion, carrier: PointMotion | None, X: Transform, motion: Any, classical: bool
+) -> tuple[Array, Array]:
     """(velocity (6,), acceleration (6,)) of a frame relative to its place.
 
     `carrier` is the motion of the body that the place is on, at the frame's origin, None for the

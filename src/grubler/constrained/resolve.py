@@ -13,6 +13,7 @@ H + K̃' Σ⁻¹ K̃ of (63) and the propagation P H of (42a) at once, without D
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,11 @@ from ..algebra.spatial import skew
 from ..algebra.symbolic import is_symbolic
 from ..tolerances import TURNING
 from .reflection import Reflection, Row, reflect
+
+if TYPE_CHECKING:
+    from ..algorithms.first_pass import ClusterState
+    from ..mechanism.parts import TreeJoint
+    from ..typing import Array
 
 
 @dataclass
@@ -40,7 +46,7 @@ class Coordinate:
     z: np.ndarray
     e: object
     g: object
-    f: dict
+    f: dict[Any, Any]
     reflection: Reflection | None
     mass: object
 
@@ -56,7 +62,7 @@ class Resolved:
     rows: list[Row]
     forces: list | None = None
 
-    def roll_out(self, a_parent, multipliers):
+    def roll_out(self, a_parent: Array, multipliers: Any) -> tuple[Any, Array, list[None]]:
         """(qdd (nv,), stacked acceleration, forces on the coordinates that the rows withstand).
 
         `multipliers` are those of carried blocks.
@@ -96,15 +102,19 @@ class Own:
     Its joint's axes are coordinate axes, as a rule: H S = 0 afterwards is then known.
     """
 
-    def __init__(self, state):
+    def __init__(self, state: ClusterState):
         self.state, self.axes, self.turn = state, state.S, None
-        self.cluster = state.cluster.index
-        self.joint = state.joints[0].body.joint
+        self.cluster: int = state.cluster.index
+        self.joint: TreeJoint = state.joints[0].body.joint
 
-    def enter(self, H, p, tau, rows, carried):
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         return H, p, tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any] | tuple[Array, Array, Any]:
         """H, p and rows seen from the parent; `outer` are the pairs y, z still to subtract."""
         X = self.state.X
         if rows and self.state.cluster.parent is not None:
@@ -119,7 +129,7 @@ class Own:
 
     def _seen_from_parent(self, rows):
         K, X = np.stack([row.K for row in rows]), self.state.X
-        self.turn = turned_with(K, X.blocks[0].E, self.joint)
+        self.turn: None = turned_with(K, X.blocks[0].E, self.joint)
         if self.turn is None:
             K = X.forces_back(K.T).T
             return [Row(K[i], row.l) for i, row in enumerate(rows)]
@@ -127,16 +137,16 @@ class Own:
         l = self.turn.T @ np.stack([row.l for row in rows])
         return [Row(K[i], l[i]) for i, row in enumerate(rows)]
 
-    def unmoved(self, a_parent):
+    def unmoved(self, a_parent: Array) -> Array:
         return self.state.X.motion(a_parent)
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return a
 
-    def force(self, f, qdd):
+    def force(self, f: Array, qdd: Array) -> Array:
         return f
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return self.state.X.force_back(f)
 
 
@@ -147,14 +157,20 @@ class Joined:
     out where nothing hangs on them. Armature is inertia that feels qdd alone.
     """
 
+    state: ClusterState
+    cluster: int
+    n: int
+
     turn = None
 
-    def __init__(self, state):
+    def __init__(self, state: ClusterState):
         self.state, self.cluster = state, state.cluster.index
         self.n, nv = sum(state.X.parent_sizes), state.S.shape[1]
-        self.axes = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
+        self.axes: Array = np.concatenate([np.zeros((self.n, nv)), np.eye(nv)])
 
-    def enter(self, H, p, tau, rows, carried):
+    def enter(
+        self, H: Array, p: Array, tau: Array, rows: Any, carried: Any
+    ) -> tuple[Array, Array, Array, Any]:
         S, X = self.state.S, self.state.X
         U = H @ S
         W, D = X.forces_back(U), symmetric(self.state.joint_inertia(U))
@@ -167,7 +183,9 @@ class Joined:
         H = np.block([[X.congruence(H), W], [W.T, D]])
         return H, np.concatenate([X.force_back(p), r]), tau, rows
 
-    def leave(self, H, p, rows, outer, left, carried):
+    def leave(
+        self, H: Array, p: Array, rows: Any, outer: Any, left: Any, carried: Any
+    ) -> tuple[None, None, Any] | tuple[Array, Array, Any]:
         n = self.n
         rows = [Row(row.K[:n], row.l) for row in rows]
         carried.leave(self.state, n)
@@ -178,23 +196,23 @@ class Joined:
             H = H - np.outer(y[:n], z[:n]) - np.outer(z[:n], y[:n])
         return symmetric(H), p[:n], rows
 
-    def unmoved(self, a_parent):
+    def unmoved(self, a_parent: Array) -> Array:
         return np.concatenate([a_parent, np.zeros(self.axes.shape[1])])
 
-    def moved(self, a, a_parent, qdd):
+    def moved(self, a: Array, a_parent: Array, qdd: Array) -> Array:
         return self.state.X.motion(a_parent) + self.state.S @ qdd
 
-    def force(self, f, qdd):
+    def force(self, f: Array, qdd: Array) -> Array:
         state = self.state
         own = state.joint_bias(f)
         own = own if state.R is None else own + state.R @ qdd
         return np.concatenate([state.X.force_back(f), own])
 
-    def force_back(self, f):
+    def force_back(self, f: Any) -> Array:
         return f[: self.n]
 
 
-def turned_with(K, E, joint):
+def turned_with(K: Array, E: Array, joint: Any) -> Any | None:
     """Q orthogonal with K X(q) = Q(q) K X(0), if the rows turn with a revolute joint; or None.
 
     Rows known as numbers, such as those of a hand on the axis of its wrist: in the axes of the
@@ -217,7 +235,7 @@ def turned_with(K, E, joint):
     return np.eye(len(K)) + sine * W + (1.0 - cosine) * (W @ W)
 
 
-def space_of(state) -> Own | Joined:
+def space_of(state: ClusterState) -> Own | Joined:
     """In which accelerations the coordinates of a cluster are eliminated."""
     single = len(state.cluster.bodies) == 1 and state.R is None
     return Own(state) if single else Joined(state)

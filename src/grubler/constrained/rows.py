@@ -6,9 +6,10 @@ of a cluster beyond coasting: what its velocities and gravity give it, and what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from ..reduction.reduced import oblique, reduced, spinners
 from ..tolerances import ON_AXIS, ROW_RANK
 from .constraints import Checked
 from .relative import PointMotion, moved_place, relative_to
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class Wanted(NamedTuple):
     acceleration: np.ndarray | None = None
     motion: np.ndarray | None = None
 
-    def by_constraint(self, constraints) -> list:
+    def by_constraint(self, constraints: Sequence[Checked]) -> list[Any]:
         """(acceleration (m,), motion (3, 6) or None) of each constraint."""
         out, row, place = [], 0, 0
         for c in constraints:
@@ -77,7 +82,9 @@ def framed(constraints) -> list[int]:
 
 
 @lru_cache(maxsize=256)
-def in_new_frames(model, constraints, forced: frozenset[int] = frozenset()):
+def in_new_frames(
+    model: Model, constraints: Sequence[Checked], forced: frozenset[int] = frozenset()
+) -> Any:
     """(the constraints on frames as the dynamics lays them, bodies that keep theirs): those with
     forces on them, rotors that are constrained, whose spin would not do, and all that constraints
     are on where frames only slide, since that would move their points off the axes."""
@@ -127,7 +134,7 @@ class Poses:
         above, X = self.up(body)
         return X if above == carrier else X @ self.from_carrier(above, carrier)
 
-    def rest(self, body: int):
+    def rest(self, body: int) -> Array | Any:
         """The acceleration (3,) that a body at rest has in the recursions, in its axes."""
         if body == WORLD:
             return base_acceleration(self.model)[3:]
@@ -151,7 +158,13 @@ def constraint_rows(sweep, constraints, desired=None, motion: Motion | None = No
     return blocks
 
 
-def in_few_numbers(model, q, constraints, desired=None, forced: frozenset[int] = frozenset()):
+def in_few_numbers(
+    model: Model,
+    q: Array,
+    constraints: Sequence[Checked],
+    desired: Wanted | None = None,
+    forced: frozenset[int] = frozenset(),
+) -> tuple[tuple[Any, ...], Wanted, list[Any], frozenset[int]]:
     """(constraints, desired, V by constraint, bodies that keep their frames): rows that cost fewer
     operations, λ = V λ'.
 
@@ -223,7 +236,9 @@ def _turned(c: Checked) -> tuple[Checked, np.ndarray | None]:
     return replace(c, frame=frame, place=place), np.kron(np.eye(c.m // 3), E)
 
 
-def independent_rows(model, blocks: list[Rows], constraints) -> list[Rows]:
+def independent_rows(
+    model: Model, blocks: list[Rows], constraints: Sequence[Checked]
+) -> list[Rows]:
     """Hard rows that are redundant on their body replaced by fewer (Remark 9).
 
     K = U^1 (U^1' K): an orthonormal basis of its columns keeps least squares least squares. On one
@@ -285,7 +300,9 @@ def into_frame(poses: Poses, c: Checked) -> Transform:
     return c.frame.placement @ poses.between(c.frame.body, WORLD if c.to is None else c.to.body)
 
 
-def held_at(poses: Poses, c: Checked, motion=None) -> tuple[Transform | None, Transform | None]:
+def held_at(
+    poses: Poses, c: Checked, motion: Any = None
+) -> tuple[Transform | None, Transform | None]:
     """(X from the place where the frame is held into the frame, the same from where a driven place
     rests). Both are None for rows with the world that use no pose."""
     if c.to is None and not (c.held or c.driven or c.rows.universal):

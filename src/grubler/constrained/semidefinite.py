@@ -7,11 +7,17 @@ smallest. Which rows depend on each other is decided by the pivots, without pivo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL
 from ..compiler import precision
 from ..tolerances import PIVOT, PIVOT_NOISE
+
+if TYPE_CHECKING:
+    from ..typing import Array
+
 
 REFINED = 2  # times: each gains all digits but those that a pivot is small by
 
@@ -23,7 +29,7 @@ class Semidefinite:
         self.n = A.shape[0]
         n, tolerance = self.n, max(PIVOT, PIVOT_NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
-        self.inverse_pivots = []
+        self.inverse_pivots: list[Any] = []
         scaled = [[0.0] * n for _ in range(n)]  # C_jk D_k
         ok = []
         for j in range(n):
@@ -36,9 +42,9 @@ class Semidefinite:
             ok.append(1.0 * good)
             self.C[j][j] = ok[j]
             self.inverse_pivots.append(ok[j] / np.where(good, pivot, 1.0))
-        self.ok = ok
+        self.ok: Any = ok
 
-    def solve(self, b, product):
+    def solve(self, b: Any, product: Any) -> Array:
         """A⁺ b, refined: pivots are not chosen, some may be small. `product` is A x, with digits
         that A itself has not where rows nearly depend on each other."""
         gram = LDL(_gram(self.C, self.ok))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -222,7 +222,7 @@ def _factors(block: _Block, J):
     return F, LDL(symmetric(F.T @ F)).solve(F.T @ J)
 
 
-def _refuse_unmet(model: Model, tau, met: Mapping) -> None:
+def _refuse_unmet(model: Model, tau, met: Mapping[Any, Any]) -> None:
     names = unactuated(model)
     if is_symbolic(tau):
         if names:
@@ -342,7 +342,7 @@ def actuator_inertia(model: Model, q: ArrayLike) -> Floats:
     return LDL(W).quadratic(P.T)
 
 
-def _padded(parts: list) -> list:
+def _padded(parts: list[Any]) -> list[Any]:
     """Blocks side by side, as rows of a block-diagonal matrix."""
     total, start, out = sum(p.shape[1] for p in parts), 0, []
     for p in parts:

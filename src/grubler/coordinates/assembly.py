@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,12 @@ RESTARTS_IN_LIMITS = 12  # random guesses from which a closure within all limits
 Accept = Callable[[dict], bool] | None
 
 
-def residual(loops: Sequence[Loop], positions: dict) -> np.ndarray:
+def residual(loops: Sequence[Loop], positions: dict[Any, Any]) -> np.ndarray:
     """How far loops are from closed, m and rad; zero where they are closed and nowhere else."""
     return np.concatenate([loop.residual(positions) for loop in loops])
 
 
-def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np.ndarray:
+def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict[Any, Any]) -> np.ndarray:
     """The derivative of `residual` by the stacked spanning velocities."""
     joints = Layout(bodies)
     rows = [side_by_side(loop.slopes(positions), joints.v, loop.rows, joints.nv) for loop in loops]
@@ -40,10 +41,10 @@ def slopes(bodies: Sequence[Body], loops: Sequence[Loop], positions: dict) -> np
 def newton(
     bodies: Sequence[Body],
     loops: Sequence[Loop],
-    positions: dict,
+    positions: dict[Any, Any],
     held: Iterable[int] = (),
     limits: bool = False,
-) -> tuple[dict, float]:
+) -> tuple[dict[Any, Any], float]:
     """Levenberg-Marquardt on the residual from a guess, and the gap that is left; `held` columns do
     not move.
 
@@ -61,8 +62,8 @@ def newton(
 
 
 def _marquardt(
-    bodies, loops, positions: dict, held: Iterable[int], weights: np.ndarray, limits: bool
-) -> tuple[dict, float]:
+    bodies, loops, positions: dict[Any, Any], held: Iterable[int], weights: np.ndarray, limits: bool
+) -> tuple[dict[Any, Any], float]:
     """Levenberg-Marquardt on the weighted residual, and the largest entry of it that is left."""
     n = sum(body.joint.nv for body in bodies)
     free = np.setdiff1d(np.arange(n), np.fromiter(held, dtype=int))
@@ -118,12 +119,12 @@ def _step_within(K, phi, free, damping: float, gap: float, step, ways) -> np.nda
 def close(
     bodies: Sequence[Body],
     loops: Sequence[Loop],
-    guess: dict,
+    guess: dict[Any, Any],
     held: Iterable[int] = (),
     restarts: int = RESTARTS,
     limits: bool = True,
     accept: Accept = None,
-) -> dict:
+) -> dict[Any, Any]:
     """Positions that close the loops, near the guess where that works.
 
     A guess at a singularity (a straight linkage) or on the wrong branch is left by seeded random
@@ -145,8 +146,8 @@ def close(
 
 
 def close_cluster(
-    joint: Embedding, guess: dict, held: Iterable[int] = (), named: Iterable[int] = ()
-) -> dict:
+    joint: Embedding, guess: dict[Any, Any], held: Iterable[int] = (), named: Iterable[int] = ()
+) -> dict[Any, Any]:
     """Closed positions of a cluster's joints near a guess, as its embedding gives them.
 
     Loops solved explicitly give the dependent joints from the independent ones. Where that leaves
@@ -159,7 +160,7 @@ def close_cluster(
     if joint.implicit:
         return close(joint.bodies, joint.loops, guess, held)
 
-    def accept(positions: dict) -> bool:
+    def accept(positions: dict[Any, Any]) -> bool:
         return same_pose(joint.bodies, positions, _solved(joint, positions))
 
     solved = _solved(joint, guess)
@@ -177,7 +178,7 @@ def close_cluster(
     return _close_within(joint.bodies, joint.loops, guess, solved, held, kept, 0, accept)
 
 
-def _solved(joint: Embedding, positions: dict) -> dict:
+def _solved(joint: Embedding, positions: dict[Any, Any]) -> dict[Any, Any]:
     """All positions of a cluster from those of its coordinates."""
     with np.errstate(invalid="ignore"):
         return joint.positions(np.concatenate([positions[b.index] for b in joint.coordinates]))
@@ -198,8 +199,8 @@ def _by_column(bodies: Sequence[Body]):
 
 
 def _close_within(
-    bodies, loops, guess, closed, held: list, kept: set, restarts: int, accept: Accept
-) -> dict:
+    bodies, loops, guess, closed, held: list[Any], kept: set[Any], restarts: int, accept: Accept
+) -> dict[Any, Any]:
     """Closed positions within all limits, or those that leave the fewest joints beyond theirs.
 
     `closed` are positions that close without regard to limits, `kept` the bodies that are held.
@@ -226,13 +227,15 @@ def _close_within(
     return best
 
 
-def _beyond(bodies, positions, kept: set) -> tuple[int, float]:
+def _beyond(bodies, positions, kept: set[Any]) -> tuple[int, float]:
     """How many joints stand beyond their limits, and by how much altogether."""
     found = [x for i, x in excess(bodies, positions).items() if i not in kept]
     return len(found), sum(found)
 
 
-def _random_within(bodies, guess: dict, held: list, rng, size: float) -> dict:
+def _random_within(
+    bodies, guess: dict[Any, Any], held: list[Any], rng, size: float
+) -> dict[Any, Any]:
     """A random guess: anywhere between two limits, a step of a given size elsewhere."""
     n = sum(body.joint.nv for body in bodies)
     step, share = size * rng.standard_normal(n), rng.uniform(0, 1, n)
@@ -244,7 +247,9 @@ def _random_within(bodies, guess: dict, held: list, rng, size: float) -> dict:
     return Layout(bodies).integrate(guess, step)
 
 
-def _close(bodies, loops, guess: dict, held: list, restarts: int, accept: Accept) -> dict:
+def _close(
+    bodies, loops, guess: dict[Any, Any], held: list[Any], restarts: int, accept: Accept
+) -> dict[Any, Any]:
     """Positions that close the loops near the guess, without regard to limits."""
     closed, best = _search(bodies, loops, guess, held, restarts, accept)
     if closed is None:
@@ -254,8 +259,8 @@ def _close(bodies, loops, guess: dict, held: list, restarts: int, accept: Accept
 
 
 def _search(
-    bodies, loops, guess: dict, held: list[int], restarts: int, accept: Accept = None
-) -> tuple[dict | None, dict]:
+    bodies, loops, guess: dict[Any, Any], held: list[int], restarts: int, accept: Accept = None
+) -> tuple[dict[Any, Any] | None, dict[Any, Any]]:
     """Positions that close the loops, or None; and the best that were met."""
     positions, gap = newton(bodies, loops, guess, held)
     if not _closed(loops, positions, gap) and (loose := _without_orientation(loops)) is not None:
@@ -297,11 +302,13 @@ def _without_orientation(loops: Sequence[Loop]) -> list[Loop] | None:
     return balls
 
 
-def _worst(loops: Sequence[Loop], positions: dict) -> Loop:
+def _worst(loops: Sequence[Loop], positions: dict[Any, Any]) -> Loop:
     return max(loops, key=lambda loop: np.abs(loop.residual(positions)).max())
 
 
-def _closes_reversed(bodies, loops: Sequence[Loop], guess: dict, best: dict, held) -> bool:
+def _closes_reversed(
+    bodies, loops: Sequence[Loop], guess: dict[Any, Any], best: dict[Any, Any], held
+) -> bool:
     """Whether the loops close with an axis of the worst loop turned round."""
     worst = _worst(loops, best)
     if (turned := worst.turned_round()) is None:
@@ -310,7 +317,9 @@ def _closes_reversed(bodies, loops: Sequence[Loop], guess: dict, best: dict, hel
     return _search(bodies, others, guess, held, EXPLAINED)[0] is not None
 
 
-def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool, reverse: bool) -> str:
+def _cannot_close(
+    loops: Sequence[Loop], positions: dict[Any, Any], held: bool, reverse: bool
+) -> str:
     worst = _worst(loops, positions)
     if reverse:
         return (
@@ -327,7 +336,7 @@ def _cannot_close(loops: Sequence[Loop], positions: dict, held: bool, reverse: b
     return f"loop '{worst.name}' cannot be closed: still open by {worst.gap(positions)}; {fix}"
 
 
-def check_closed(loops: Sequence[Loop], positions: dict) -> None:
+def check_closed(loops: Sequence[Loop], positions: Any) -> None:
     """Refuse positions that do not close, naming the loop and its gap."""
     for loop in loops:
         if not all(np.all(np.isfinite(positions[i])) for i in loop.bodies):

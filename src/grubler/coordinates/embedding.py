@@ -8,9 +8,10 @@ coordinates, and G, g come by generalized coordinate partitioning).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from ..mechanism.loops.base import ExplicitLoop
 from ..mechanism.parts import Body
 from ..tolerances import DEAD_POINT, LOST_PIVOT
 
+if TYPE_CHECKING:
+    from ..algebra.spatial import Transform
+    from ..typing import Array
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding(ABC):
@@ -32,7 +37,11 @@ class Embedding(ABC):
 
     implicit = False
     always_closed = False  # whether its loops close at every q
-    kept = ()  # rows of the stacked K that are independent; empty: all of them
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Rows of the stacked K that are independent; empty: all of them."""
+        return ()
 
     @cached_property
     def spanning(self) -> Layout:
@@ -75,28 +84,28 @@ class Embedding(ABC):
     def nq(self) -> int:
         return self.layout.nq
 
-    def positions(self, q) -> dict:
+    def positions(self, q: Array) -> dict[Any, Any]:
         """The position of every tree joint, by body index."""
         return self.layout.split_q(q)
 
-    def reframed(self, bodies: Sequence[Body], new: dict) -> Embedding:
+    def reframed(self, bodies: Sequence[Body], new: dict[Any, Any]) -> Embedding:
         """The same where bodies have other frames, `new` from the old ones."""
         return self
 
     @abstractmethod
-    def velocity_map(self, positions: dict, v):
+    def velocity_map(self, positions: Any, v: Array | None) -> tuple[Any, ...]:
         """G (nv_span, nv), the spanning velocities G v by body, and g by body (v may be None)."""
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a configuration at which the embedding is singular (floats only)."""
         return None
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> float:
         """How badly velocities of the dependent joints are determined: 1 at best, infinite at a
         singularity (floats and symbols)."""
         return 1.0
 
-    def split(self, spanning) -> dict:
+    def split(self, spanning: Array) -> dict[Any, Any]:
         """Stacked spanning velocities by body index."""
         return self.spanning.split_v(spanning)
 
@@ -106,10 +115,10 @@ class OpenJoint(Embedding):
     """One body and no loop: an ordinary joint, G = 1, g = 0."""
 
     @property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(range(self.nv_span))
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         n = self.nv_span
         if v is None:
             return np.eye(n), None, None
@@ -127,16 +136,16 @@ class ExplicitJoint(Embedding):
     kept: tuple[int, ...] = ()
 
     @cached_property
-    def always_closed(self):
+    def always_closed(self) -> bool:
         return len(self.steps) == len(self.loops) and all(step.everywhere for step in self.steps)
 
     @cached_property
-    def coordinates(self):
+    def coordinates(self) -> tuple[Body, ...]:
         dependent = {body.index for step in self.steps for body in step.outputs}
         return tuple(body for body in self.bodies if body.index not in dependent)
 
     @cached_property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(
             c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
         )
@@ -162,7 +171,7 @@ class ExplicitJoint(Embedding):
         G = self.spanning.stack(rows)
         return (G, None, None) if v is None else (G, self.split(G @ v), drift)
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> Any:
         worst = 1.0
         for step in self.steps:
             conditioning = getattr(step, "conditioning", None)
@@ -170,7 +179,7 @@ class ExplicitJoint(Embedding):
                 worst = np.maximum(worst, 1.0 / conditioning(positions))
         return worst
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a dead point of a closed form, where positions give no velocities."""
         for step in self.steps:
             conditioning = getattr(step, "conditioning", None)
@@ -199,17 +208,19 @@ class ImplicitJoint(Embedding):
     implicit = True
 
     @cached_property
-    def independent(self):
+    def independent(self) -> tuple[int, ...]:
         return tuple(c for c in range(self.nv_span) if c not in self.dependent)
 
-    def reframed(self, bodies, new):
+    def reframed(self, bodies: tuple[Body, ...], new: dict[int, Transform]) -> Embedding:
         return replace(self, loops=tuple(loop.reframed(bodies, new) for loop in self.loops))
 
-    def constraint(self, positions: dict, velocities: dict | None):
+    def constraint(
+        self, positions: Any, velocities: dict[Any, Any] | None
+    ) -> tuple[Array, Array | None]:
         """The stacked K (rows, nv_span) and k of all loops (2)."""
         return stack_rows(self.bodies, self.loops, positions, velocities)
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         K, _ = self.constraint(positions, None)
         kept = list(self.kept)
         K = K[kept]
@@ -223,7 +234,9 @@ class ImplicitJoint(Embedding):
         g = self._scatter(solve_general(Kd, k[kept], self.order), np.zeros(self.nv))
         return G, velocities, self.split(g)
 
-    def pivots(self, positions):
+    def pivots(
+        self, positions: Mapping[int, Array]
+    ) -> tuple[list[Array | float], list[Array | float]]:
         """The pivots of the elimination of K_d in its order, and their inverses: some pivot is
         small near a singularity of the partition."""
         K, _ = self.constraint(positions, None)
@@ -241,7 +254,7 @@ class ImplicitJoint(Embedding):
             rows[c] = independent[i]
         return np.stack(rows)
 
-    def condition(self, positions: dict):
+    def condition(self, positions: dict[Any, Any]) -> Any:
         """‖K_d‖ ‖K_d⁻¹‖ in the Frobenius norm, by the elimination that velocities use: large, too,
         where its fixed order meets a small pivot."""
         K = self.constraint(positions, None)[0][list(self.kept)]
@@ -249,7 +262,7 @@ class ImplicitJoint(Embedding):
         inverse = solve_general(Kd, np.eye(len(self.kept)), self.order)
         return np.sqrt(np.sum(Kd * Kd) * np.sum(inverse * inverse))
 
-    def check(self, positions: dict) -> None:
+    def check(self, positions: dict[Any, Any]) -> None:
         """Refuse a configuration at which the dependent columns lose rank (floats only)."""
         K, _ = self.constraint(positions, None)
         Kd = K[np.ix_(self.kept, self.dependent)]
@@ -263,7 +276,12 @@ class ImplicitJoint(Embedding):
             )
 
 
-def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocities):
+def stack_rows(
+    bodies: Sequence[Body],
+    loops: Sequence[Loop],
+    positions: Any,
+    velocities: dict[int, Array] | None,
+) -> tuple[Array, Array | None]:
     """K over the joints of `bodies` and k, the rows of all loops stacked (k None without v)."""
     layout = Layout(bodies)
     rows, biases = [], []
@@ -274,7 +292,9 @@ def stack_rows(bodies: Sequence[Body], loops: Sequence[Loop], positions, velocit
     return np.concatenate(rows), None if velocities is None else np.concatenate(biases)
 
 
-def side_by_side(blocks: dict, columns: dict[int, slice], height: int, width: int):
+def side_by_side(
+    blocks: dict[Any, Any], columns: dict[int, slice], height: int, width: int
+) -> Array:
     """The blocks of one loop at their columns, zeros between them."""
     row, end = [], 0
     for i in sorted(blocks, key=lambda i: columns[i].start):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..mechanism.parts import Body
 from ..tolerances import LIMIT_SLACK
 
 
-def room(bodies: Sequence[Body], positions: Mapping) -> tuple[np.ndarray, np.ndarray]:
+def room(bodies: Sequence[Body], positions: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     """How far each spanning velocity may move its joint down (<= 0) and up (>= 0), in rad or m.
 
     Infinite for joints without limits. A joint beyond a limit may move back, but not further out.
@@ -25,7 +26,7 @@ def room(bodies: Sequence[Body], positions: Mapping) -> tuple[np.ndarray, np.nda
     return np.array(down), np.array(up)
 
 
-def excess(bodies: Iterable[Body], positions: Mapping) -> dict[int, float]:
+def excess(bodies: Iterable[Body], positions: Mapping[Any, Any]) -> dict[int, float]:
     """How far joints stand beyond their limits in rad or m, by body index; empty within limits."""
     found = {}
     for body in bodies:
@@ -39,14 +40,18 @@ def excess(bodies: Iterable[Body], positions: Mapping) -> dict[int, float]:
     return found
 
 
-def further_out(bodies: Iterable[Body], before: Mapping, after: Mapping) -> list[Body]:
+def further_out(
+    bodies: Iterable[Body], before: Mapping[Any, Any], after: Mapping[Any, Any]
+) -> list[Body]:
     """Joints that stand beyond a limit in `after`, and further than in `before`."""
     bodies = list(bodies)
     start, end = excess(bodies, before), excess(bodies, after)
     return [b for b in bodies if end.get(b.index, 0.0) > start.get(b.index, 0.0) + LIMIT_SLACK]
 
 
-def clipped(bodies: Sequence[Body], positions: Mapping, keep: Iterable[int] = ()) -> dict:
+def clipped(
+    bodies: Sequence[Body], positions: Mapping[Any, Any], keep: Iterable[int] = ()
+) -> dict[Any, Any]:
     """Positions with each joint at the nearest position within its limits, but for `keep`."""
     keep = set(keep)
     return {
@@ -57,7 +62,9 @@ def clipped(bodies: Sequence[Body], positions: Mapping, keep: Iterable[int] = ()
     }
 
 
-def unwound(bodies: Sequence[Body], loops: Sequence[Loop], positions: Mapping) -> dict:
+def unwound(
+    bodies: Sequence[Body], loops: Sequence[Loop], positions: Mapping[Any, Any]
+) -> dict[Any, Any]:
     """The same pose with hinges beyond their limits turned back by whole turns where that helps.
 
     Hinges whose angle itself enters a coupling or a user's loop stay as they are.

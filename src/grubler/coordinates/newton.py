@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, solve_general, symmetric
 
+if TYPE_CHECKING:
+    from ..mechanism.loops.base import Loop
+    from ..typing import Array
+    from .embedding import Embedding
+
 LIMIT = 0.5  # rad or m: no joint moves further in one step, so that a poor guess does not leap
 
 
-def newton_step(joint, x, hold=True):
+def newton_step(joint: Embedding, x: Array, hold: bool = True) -> tuple[Array, Array]:
     """The next positions of an implicit cluster and the residual at the present ones.
 
     With `hold` the independent joints stay; otherwise all joints move, each as little as possible.
@@ -29,7 +36,7 @@ def newton_step(joint, x, hold=True):
     return joint.spanning.stack(moved), beyond_slack(joint.loops, phi)
 
 
-def beyond_slack(loops, phi):
+def beyond_slack(loops: tuple[Loop, ...], phi: Array) -> Array:
     """The residual without what round-off of the description leaves open of some rows."""
     slack = np.concatenate([np.broadcast_to(loop.slack, loop.rows) for loop in loops])
     if not slack.any():
@@ -45,7 +52,7 @@ def equations(loops, positions):
     return np.concatenate([loop.equations(positions) for loop in loops])
 
 
-def reversal(loops, positions):
+def reversal(loops: Any, positions: dict[int, Array]) -> Array | float:
     """Zero, or π where a loop is closed with its axes or frames half a turn off (rad)."""
     cosines = [loop.alignment(positions) for loop in loops]
     least = None
@@ -55,7 +62,7 @@ def reversal(loops, positions):
     return 0.0 if least is None else np.where(least > 0.0, 0.0, np.pi)
 
 
-def largest_entry(x):
+def largest_entry(x: Array) -> Array | float:
     """The largest |x_i| of a vector, on floats and symbols."""
     size = np.abs(x[0])
     for i in range(1, x.shape[0]):

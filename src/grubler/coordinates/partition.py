@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +24,20 @@ from .assembly import close, residual
 from .embedding import Embedding, ExplicitJoint, ImplicitJoint, OpenJoint, stack_rows
 from .ranks import Rank, read_rank
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
+
 MARGIN = 4.0  # between the gap that was met by sampling and the gap that is let pass
 KEEP = 0.5  # among columns within this share of the best pivot the last is solved for
 
 
 def embed(
-    bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict, analytic: bool = False
-):
+    bodies: tuple[Body, ...],
+    loops: tuple[Loop, ...],
+    reference: dict[Any, Any],
+    analytic: bool = False,
+) -> tuple[Embedding, dict[int, Array]] | None:
     """The embedding of a cluster and the positions at which it was found assembled.
 
     `analytic` takes the closed form of its loops, where `recognise` finds one.
@@ -48,7 +56,7 @@ def embed(
     return found or joint, assembled
 
 
-def closed_form(joint: ImplicitJoint, reference: Mapping) -> ExplicitJoint | None:
+def closed_form(joint: Any, reference: Mapping[Any, Any]) -> ExplicitJoint | None:
     """The embedding of a cluster in closed form, or None where a loop of it has none.
 
     The joints that the present embedding solves for are preferred, so that v stays the same. Closed
@@ -70,7 +78,7 @@ def closed_form(joint: ImplicitJoint, reference: Mapping) -> ExplicitJoint | Non
     return found if found.nv == joint.nv and regular else None
 
 
-def explicit_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
+def explicit_steps(bodies: Sequence[Body], loops: Sequence[Loop]) -> tuple[Loop, ...] | None:
     """The loops in an order in which each one's inputs are known, or None."""
     if not all(isinstance(loop, ExplicitLoop) for loop in loops):
         return None
@@ -105,7 +113,7 @@ def explicit_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
     return None
 
 
-def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
+def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]) -> tuple[LinearCoupling, ...]:
     """Linear couplings solved for other joints than they name, or with redundant rows."""
     zero = {body.index: np.zeros(1) for body in bodies}
     K, _ = stack_rows(bodies, loops, zero, None)
@@ -135,7 +143,9 @@ def linear_steps(bodies: Sequence[Body], loops: Sequence[Loop]):
     )
 
 
-def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict):
+def implicit_joint(
+    bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference: dict[Any, Any]
+) -> tuple[Embedding, dict[int, Array]] | None:
     """Assemble, count the rank, choose rows and columns (at an assembled configuration)."""
     jammed, assembling = None, loops
     try:
@@ -164,7 +174,9 @@ def implicit_joint(bodies: tuple[Body, ...], loops: tuple[Loop, ...], reference:
     return joint, assembled
 
 
-def _joint(bodies, loops, samples: list[dict], r: int) -> tuple[ImplicitJoint, dict]:
+def _joint(
+    bodies, loops, samples: list[dict[Any, Any]], r: int
+) -> tuple[ImplicitJoint, dict[Any, Any]]:
     """The embedding for a rank, and the sample at which its rows and columns were chosen."""
     Ks = [stack_rows(bodies, loops, positions, None)[0] for positions in samples]
     sizes = [np.append(np.linalg.svd(K, compute_uv=False), 0.0)[max(r, 1) - 1] for K in Ks]
@@ -222,7 +234,7 @@ def _with_slack(loop: Loop, slack) -> Loop:
     return replace(loop, slack=frozen(np.broadcast_to(slack, loop.rows)))
 
 
-def _open_by(joint: ImplicitJoint, start: dict) -> float:
+def _open_by(joint: ImplicitJoint, start: dict[Any, Any]) -> float:
     """The largest residual, m or rad, while the independent joints of a cluster take steps up to
     one radian or metre; infinite if no such step can be taken."""
     rng, found, loops = np.random.default_rng(2), [], _yielding(joint, ROUNDED_LOOP)
@@ -244,7 +256,7 @@ def rank(K: np.ndarray) -> int:
     return int(np.sum(s > PARTITION_RANK * max(s[0], 1e-300))) if s.size else 0
 
 
-def _neighbours(bodies, loops, assembled: dict) -> list[dict]:
+def _neighbours(bodies, loops, assembled: dict[Any, Any]) -> list[dict[Any, Any]]:
     """The assembled configuration and some near it: at a singularity (a straight leg) rank reads
     too low."""
     rng = np.random.default_rng(1)
@@ -258,7 +270,7 @@ def _neighbours(bodies, loops, assembled: dict) -> list[dict]:
     return samples
 
 
-def choose(bodies, loops, K: np.ndarray, r: int) -> tuple[list[int], list[int]]:
+def choose(bodies: Any, loops: Any, K: np.ndarray, r: int) -> tuple[list[int], list[int]]:
     """r independent rows of K and the columns to solve for, by greedy pivoting."""
     kept = sorted(pivots(K.T, r, [list(range(len(K)))], prefer_last=False))
     flags = [body.joint.independent for body in bodies for _ in range(body.joint.nv)]
@@ -326,7 +338,10 @@ def _refuse_choice(loops, names, flags, dependent, Kd) -> None:
 class RigidCluster(ModelError):
     """A cluster of loops that leaves no freedom, with the positions at which it is assembled."""
 
-    def __init__(self, joint: Embedding, positions: Mapping):
+    loops: Any
+    positions: dict[Any, Any]
+
+    def __init__(self, joint: Embedding, positions: Mapping[Any, Any]):
         names = ", ".join(f"'{loop.name}'" for loop in joint.loops)
         rows = sum(loop.rows for loop in joint.loops)
         super().__init__(

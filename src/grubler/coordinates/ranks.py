@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,9 @@ class Rank:
         return float(np.sqrt(ends[rank - 1] * ends[rank])) if rank else np.inf
 
 
-def read_rank(bodies: Sequence[Body], loops: Sequence[Loop], samples: Sequence[Mapping]) -> Rank:
+def read_rank(
+    bodies: Sequence[Body], loops: Sequence[Loop], samples: Sequence[Mapping[Any, Any]]
+) -> Rank:
     """The rank of the loops' rows over assembled positions: where the widest gap is."""
     sizes = np.max([scaled_sizes(bodies, loops, positions) for positions in samples], axis=0)
     if not sizes.size or sizes[0] <= 0:
@@ -48,7 +51,9 @@ def read_rank(bodies: Sequence[Body], loops: Sequence[Loop], samples: Sequence[M
     return Rank(best, others[0] if others else None, sizes)
 
 
-def scaled_sizes(bodies: Sequence[Body], loops: Sequence[Loop], positions: Mapping) -> np.ndarray:
+def scaled_sizes(
+    bodies: Sequence[Body], loops: Sequence[Loop], positions: Mapping[Any, Any]
+) -> np.ndarray:
     """Singular values of K with lengths measured by the longest lever, couplings by their largest
     ratio."""
     K, _ = stack_rows(bodies, loops, positions, None)

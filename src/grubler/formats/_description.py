@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ._files import MAX_BODIES
 from ._report import Complaints
 from ._xml import Element
 from .shapes import attached
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass
@@ -32,7 +36,7 @@ class Description:
     reference: dict[str, np.ndarray | float] = field(default_factory=dict)
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
 
-    def build(self, reference: Mapping[str, float] | None = None, **options) -> Model:
+    def build(self, reference: Mapping[str, float] | None = None, **options: Any) -> Model:
         """Tell what was not used, and make the model, with options of `ModelBuilder.build`."""
         self.complaints.tell(stacklevel=4)
         start = {**self.reference, **(reference or {})}
@@ -46,8 +50,8 @@ class Description:
 
 
 def add_body(
-    b: ModelBuilder, name: str, mass: float, com, inertia, at: Element | None, complaints,
-    welded: bool = False,
+    b: ModelBuilder, name: str, mass: float, com: Array, inertia: Array, at: Element | None,
+    complaints: Complaints, welded: bool = False,
 ) -> None:  # fmt: skip
     """A body whose inertia is checked: impossible ones refused, idealised ones named.
 

@@ -31,10 +31,10 @@ class Files:
     ):  # fmt: skip
         self.folder = folder
         single = isinstance(package_dirs, (str, Path))
-        self.package_dirs = [
+        self.package_dirs: list[Path] = [
             _path("package_dirs", p) for p in ([package_dirs] if single else package_dirs)
         ]
-        self.root = None if root is None else _resolved(_path("root", root))
+        self.root: Path | None = None if root is None else _resolved(_path("root", root))
         if self.root is not None and not is_folder(self.root):
             raise InputError(f"root={str(root)!r} is not a folder: files are only read below it")
         self._found: dict[str, Path | None] = {}

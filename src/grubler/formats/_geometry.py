@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.spatial import Transform, matrix_quaternion, rpy_matrix
@@ -9,11 +11,14 @@ from ..mechanism.joints import perpendicular, unit
 from ..model.builder import ModelBuilder
 from ._xml import Element
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 CENTRED = ("fixed", "prismatic", "free")  # kinds for which the place of the axis does not matter
 AXIAL = ("revolute", "continuous", "helical", "cylindrical")  # its distance from the origin does
 
 
-def origin(element: Element, tag: str = "origin"):
+def origin(element: Element, tag: str = "origin") -> tuple[Array, Array]:
     """The position and the rotation matrix that a URDF <origin> gives, or none at all."""
     found = element.child(tag)
     if found is None:
@@ -21,7 +26,7 @@ def origin(element: Element, tag: str = "origin"):
     return found.numbers("xyz", 3, "0 0 0"), rpy_matrix(*found.numbers("rpy", 3, "0 0 0"))
 
 
-def placed(position, rotation) -> Transform:
+def placed(position: Array, rotation: Array) -> Transform:
     """The transform into a frame at a position with a rotation matrix."""
     return Transform.from_placement(np.asarray(rotation, float), np.asarray(position, float))
 
@@ -31,7 +36,7 @@ def pose_vector(X: Transform) -> np.ndarray:
     return np.concatenate([X.r, matrix_quaternion(X.E.T)])
 
 
-def turn(a, b) -> np.ndarray:
+def turn(a: Array, b: Array) -> np.ndarray:
     """The smallest rotation that takes direction a to direction b."""
     a, b = unit(a), unit(b)
     c = float(a @ b)
@@ -59,8 +64,8 @@ def carrier_name(child: str, joint: str) -> str:
 
 
 def add_offset_joint(
-    b: ModelBuilder, name: str, kind: str, parent: str, child: str, X: Transform, anchor,
-    axis=None, **options,
+    b: ModelBuilder, name: str, kind: str, parent: str, child: str, X: Transform, anchor: Any,
+    axis: Any=None, **options: Any,
 ) -> None:  # fmt: skip
     """A joint to `child`, placed by X in `parent` at zero; anchor and axis in the child's frame.
 

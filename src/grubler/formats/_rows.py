@@ -5,13 +5,15 @@ Angular-first rows become the loop joint whose kind leaves just the other freedo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import ModelError
 from ..model.builder import ModelBuilder
 
 
-def loop_kind(axes: list[np.ndarray]) -> tuple[str, tuple[float, float, float] | None]:
+def loop_kind(axes: list[np.ndarray]) -> tuple[str, tuple[float, ...] | None]:
     """The kind of loop joint and its axis whose rows are these axes (angular part first)."""
     chosen = set()
     for axis in axes:
@@ -45,7 +47,7 @@ def loop_kind(axes: list[np.ndarray]) -> tuple[str, tuple[float, float, float] |
     )
 
 
-def add_rows(b: ModelBuilder, name: str, axes: list, links, on_P, on_S) -> None:
+def add_rows(b: ModelBuilder, name: str, axes: list[Any], links: Any, on_P: Any, on_S: Any) -> None:
     """A loop between frames (position, rotation) on two bodies that keeps the given rows."""
     kind, axis = loop_kind([np.asarray(a, float) for a in axes])
     (p, P), (s, S) = on_P, on_S

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError, ModelError
 from ._files import MAX_BYTES, Files
@@ -37,7 +38,7 @@ print(text)
 """
 
 
-def expand_xacro(path: Path, files: Files) -> Element:
+def expand_xacro(path: Any, files: Files) -> Element:
     """The root element of an expanded xacro file."""
     try:
         import xacro  # noqa: F401

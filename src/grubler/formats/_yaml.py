@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ..errors import ModelError
 from ._files import Files
@@ -13,7 +14,7 @@ MAX_YAML_DEPTH = 32
 SURROGATE = re.compile(r"\\[uU]0*[dD][89a-fA-F]")  # half a character, which no name can hold
 
 
-def read_yaml(path: Path, files: Files) -> dict:
+def read_yaml(path: Path, files: Files) -> dict[Any, Any]:
     """The mapping in a YAML file."""
     try:
         import yaml

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,14 @@ def describe_beside(
 class Beside:
     """What a YAML file says about a tree."""
 
-    def __init__(self, path: Path, data: dict, tree: Tree, complaints: Complaints, files: Files):
+    path: Path
+    data: dict[Any, Any]
+    tree: Tree
+    complaints: Complaints
+
+    def __init__(
+        self, path: Path, data: dict[Any, Any], tree: Tree, complaints: Complaints, files: Files
+    ):
         self.path, self.data, self.tree, self.complaints = path, data, tree, complaints
         self.files = files
         self.closures: list[Closure] = []
@@ -98,7 +106,7 @@ class Beside:
     def complain(self, message: str) -> None:
         self.complaints.add(message, (self.path.name, 0))
 
-    def _name_ignored(self, found: dict, known: set[str], title: str) -> None:
+    def _name_ignored(self, found: dict[Any, Any], known: set[str], title: str) -> None:
         for key in found:
             if key not in known:
                 self.complain(f"{title}: '{str(key)[:60]}' is ignored")
@@ -182,7 +190,7 @@ class Beside:
         for i, part in enumerate(parts):
             self._submechanism(part, str(part.get("contextual_name", f"submechanism {i + 1}")))
 
-    def _submechanism(self, part: dict, title: str) -> None:
+    def _submechanism(self, part: dict[Any, Any], title: str) -> None:
         self._name_ignored(part, PART, title)
         joints = self.tree.joints
         spanning = self._names(part.get("jointnames_spanningtree"), title, joints)
@@ -211,7 +219,7 @@ class Beside:
                 f"loops stay open, and its {len(spanning)} joints independent"
             )
 
-    def _cut(self, loop: dict, title: str) -> int:
+    def _cut(self, loop: dict[Any, Any], title: str) -> int:
         """One loop; returns its number of rows."""
         self._name_ignored(loop, CUT, title)
         cut = self._names([loop.get("cut_joint")], title, self.tree.joints)[0]
@@ -248,7 +256,7 @@ class Beside:
             found.append(value)
         return found
 
-    def _transmission(self, part: dict, title: str) -> None:
+    def _transmission(self, part: dict[Any, Any], title: str) -> None:
         """The couplings of a TRANSMISSION stand in the URDF of the submechanism."""
         name = Path(str(part.get("file_path", ""))).name
         beside = [p / name for p in sorted(self.path.parent.parent.glob("*")) if is_folder(p)]

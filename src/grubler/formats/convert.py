@@ -239,7 +239,7 @@ def _mujoco_rest(other) -> np.ndarray:
     return rest
 
 
-def _check_at_rest(model: Model, other, places: list[_Place], q, rates: dict) -> None:
+def _check_at_rest(model: Model, other, places: list[_Place], q, rates: dict[Any, Any]) -> None:
     """Refuse a motion of bodies that our model has welded (held joints, a base that is fixed)."""
     q, rest = as_vector("q", q, other.nq), _mujoco_rest(other)
     ours = {int(i) for place in places for i in place.v}
@@ -289,14 +289,14 @@ def _body(model: Model, name: str) -> Body:
 class _Layout(NamedTuple):
     """How one joint's numbers are written, out to the other library and in from it."""
 
-    q_out: Callable
-    q_in: Callable
-    v_out: Callable
-    v_in: Callable
-    a_out: Callable
-    a_in: Callable
-    f_out: Callable
-    f_in: Callable
+    q_out: Callable[..., Any]
+    q_in: Callable[..., Any]
+    v_out: Callable[..., Any]
+    v_in: Callable[..., Any]
+    a_out: Callable[..., Any]
+    a_in: Callable[..., Any]
+    f_out: Callable[..., Any]
+    f_in: Callable[..., Any]
 
 
 LAST = [1, 2, 3, 0]  # scalar first to scalar last

@@ -9,6 +9,7 @@ are left out; the dynamics does not need them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ class _Reader:
             self.complaints,
         )  # fmt: skip
 
-    def _add_joints(self, b: ModelBuilder, body: int, qpos: np.ndarray) -> dict:
+    def _add_joints(self, b: ModelBuilder, body: int, qpos: np.ndarray) -> dict[Any, Any]:
         """The joints of a body in their order, massless bodies between them."""
         m, reference = self.m, {}
         joints = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
@@ -306,7 +307,7 @@ class Names:
     def __init__(self, compiled: Compiled):
         m = compiled.model
         taken = {"world"}
-        self.body = ["world"]
+        self.body: list[str] = ["world"]
         for i in range(1, m.nbody):
             self.body.append(_free_name(m.body(i).name or f"body_{i}", taken))
         self.joint: list[str] = []

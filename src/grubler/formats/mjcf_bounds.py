@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ._files import Files, exists
 from ._xml import Element, read_xml
@@ -18,7 +19,7 @@ MAX_INCLUDED = 1000  # files
 DEEPEST = 40  # files within files
 OPENED = ("include", "model", "flexcomp")  # whose files MuJoCo opens while it parses
 # Attributes whose product is the number of entries that MuJoCo allocates.
-GRIDS = {
+GRIDS: dict[Any, Any] = {
     "hfield": ("nrow", "ncol"),
     "texture": ("width", "height"),
     "flexcomp": ("count",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.polynomial import Polynomial
 
@@ -13,7 +15,7 @@ CONNECT, WELD, JOINT, TENDON = range(4)
 SITE = 6  # mjOBJ_SITE
 
 
-def equality_names(m) -> list[str]:
+def equality_names(m: Any) -> list[str]:
     """The name of each equality; unnamed ones are numbered by kind."""
     kinds = {CONNECT: "connect", WELD: "weld", JOINT: "joint", TENDON: "tendon"}
     names: list[str] = []
@@ -26,7 +28,7 @@ def equality_names(m) -> list[str]:
     return names
 
 
-def constant_joints(m) -> dict[int, float]:
+def constant_joints(m: Any) -> dict[int, float]:
     """Joints that an equality holds at a constant, and their positions: they are welded there."""
     held = {}
     for i in range(m.neq):
@@ -36,7 +38,7 @@ def constant_joints(m) -> dict[int, float]:
     return held
 
 
-def add_equalities(b: ModelBuilder, reader) -> None:
+def add_equalities(b: ModelBuilder, reader: Any) -> None:
     m = reader.m
     add = {CONNECT: _connect, WELD: _weld, JOINT: _joint, TENDON: _tendon}
     for i, name in enumerate(equality_names(m)):
@@ -148,7 +150,7 @@ def _tendon(b: ModelBuilder, reader, i: int, name: str) -> None:
     b.add_constraint(name, phi=phi, joints=[reader.names.joint[j] for j in joints])
 
 
-def _linear_tendon(b: ModelBuilder, reader, name, y: dict, x: dict, slope, constant) -> None:
+def _linear_tendon(b: ModelBuilder, reader, name, y: Any, x: Any, slope, constant) -> None:
     """sum y_j q_j - slope sum x_j q_j = constant, solved for the joint that weighs most."""
     total = dict(y)
     for j, c in x.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from ..errors import ModelError
 from ._files import Files, exists
 from ._report import Complaints
 from ._xml import Element
+
+if TYPE_CHECKING:
+    from .sdf_joints import JointSpec
 
 SPHERE = 1e-3  # m, the radius of what stands for a geom whose mesh is missing
 
@@ -27,7 +31,15 @@ class Missing:
     have had mass from one, with the name of its file.
     """
 
-    def __init__(self, mj, spec, files: Files, roots: list[Element], complaints: Complaints):
+    mj: Any
+    spec: JointSpec
+    files: Files
+    roots: list[Element]
+    complaints: Complaints
+
+    def __init__(
+        self, mj: Any, spec: JointSpec, files: Files, roots: list[Element], complaints: Complaints
+    ):
         self.mj, self.spec, self.files = mj, spec, files
         self.roots, self.complaints = roots, complaints
         self.geoms: set[str] = set()

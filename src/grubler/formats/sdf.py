@@ -8,6 +8,7 @@ another file. Links that no joint carries float freely, unless the model is stat
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class _Reader:
         for child in model.all("model"):
             self._collect(child, f"{scope}{child.text('name')}::", static)
 
-    def _add_all(self, b: ModelBuilder) -> dict:
+    def _add_all(self, b: ModelBuilder) -> dict[Any, Any]:
         self._choose_tree()
         welded = set(self.static)
         for spec in (self.joints[n] for n in self.carried.values()):
@@ -195,7 +196,7 @@ class _Reader:
             other = self.joints[self.carried[other]].parent
         return other == link
 
-    def _add_roots(self, b: ModelBuilder) -> dict:
+    def _add_roots(self, b: ModelBuilder) -> dict[Any, Any]:
         reference, first = {}, True
         for name in self.links:
             if name in self.carried:

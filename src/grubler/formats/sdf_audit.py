@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._xml import Element
+
+if TYPE_CHECKING:
+    from ._report import Complaints
 
 # The attributes and the children that are read, by tag.
 MODEL = (
@@ -55,7 +60,7 @@ NEUTRAL = {  # children that change nothing when they say this
 }
 
 
-def audit(root: Element, complaints) -> None:
+def audit(root: Element, complaints: Complaints) -> None:
     """Complain about every attribute and child that is not read."""
     waiting: list[tuple[Element, Element | None]] = [(root, None)]
     while waiting:  # in the order of the file

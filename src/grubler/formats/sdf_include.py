@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ._files import Files, environment_folders, is_folder
 from ._xml import MAX_ELEMENTS, Element, read_xml
+
+if TYPE_CHECKING:
+    from ._report import Complaints
 
 PATHS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 OVERRIDES = ("pose", "static")  # children of <include> that replace the model's own
@@ -24,9 +28,14 @@ NESTED = 200  # models within models, those of included files counted
 class Includes:
     """Expands the includes of one description."""
 
-    def __init__(self, files: Files, complaints):
+    count: int
+    elements: int
+    files: Files
+    complaints: Complaints
+
+    def __init__(self, files: Files, complaints: Complaints):
         self.files, self.complaints = files, complaints
-        self.places = [*files.package_dirs, *environment_folders(PATHS)]
+        self.places: list[Path] = [*files.package_dirs, *environment_folders(PATHS)]
         self.count = 0  # of included files
         self.elements = 0  # of all that is included
 
@@ -35,7 +44,7 @@ class Includes:
         return self._expanded(root, self.files.folder, version, (), 0)
 
     def _expanded(
-        self, element: Element, folder, version, open_files: tuple, depth: int
+        self, element: Element, folder, version, open_files: tuple[Any, ...], depth: int
     ) -> Element:
         if depth > NESTED:
             raise element.error(f"models are nested deeper than {NESTED}: flatten them")
@@ -50,7 +59,7 @@ class Includes:
         return replace(element, children=children)
 
     def _included(
-        self, include: Element, folder, version, open_files: tuple, depth: int
+        self, include: Element, folder, version, open_files: tuple[Any, ...], depth: int
     ) -> list[Element]:
         uri = include.required("uri").content.strip()
         if include.truth(include.text("merge", "false")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ..mechanism.joints import unit
 from ..model.builder import ModelBuilder
 from ._xml import Element
 from .sdf_frames import MODEL, Frames
+
+if TYPE_CHECKING:
+    from ._report import Complaints
 
 KINDS = {
     "revolute": "revolute",
@@ -55,7 +59,7 @@ class JointSpec:
 
 
 def read_joint(
-    joint: Element, scope: str, frames: Frames, version: tuple[int, int], complaints
+    joint: Element, scope: str, frames: Frames, version: tuple[int, int], complaints: Complaints
 ) -> JointSpec:
     name, given = joint.text("name"), joint.text("type")
     if given not in KINDS:
@@ -160,7 +164,7 @@ def _pitch(joint: Element, complaints) -> float:
     return -1.0 / rate
 
 
-def add_couplings(b: ModelBuilder, reader) -> None:
+def add_couplings(b: ModelBuilder, reader: Any) -> None:
     """Gearboxes and mimic axes."""
     for spec in reader.joints.values():
         if spec.kind == "gearbox":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -132,7 +133,7 @@ def _chosen(link: Element, read, complaints: Complaints) -> list[Shape]:
     return collision if not visual or (lost and collision) else visual
 
 
-def mjcf_shapes(m, names: Iterable[str], lost: set[str]) -> dict[str, list[Shape]]:
+def mjcf_shapes(m: Any, names: Iterable[str], lost: set[str]) -> dict[str, list[Shape]]:
     """Shapes by body of a compiled MuJoCo model: those that do not collide, if there are any.
 
     The geoms named in `lost` have no mesh.

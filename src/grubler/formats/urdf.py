@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +51,7 @@ def load_urdf(source: str | Path, *, base: str = "fixed", strict: bool = False) 
     return describe_urdf(source, base=base, strict=strict).build()
 
 
-def describe_urdf(
-    source: str | Path, *, base: str | None = None, strict: bool = False
-) -> Description:
+def describe_urdf(source: Any, *, base: str | None = None, strict: bool = False) -> Description:
     complaints = Complaints(strict)
     return describe(read_tree(source, complaints), base, complaints)
 
@@ -99,7 +98,7 @@ class Tree:
         return X
 
 
-def read_tree(source: str | Path, complaints: Complaints) -> Tree:
+def read_tree(source: Any, complaints: Complaints) -> Tree:
     """The links and joints of a file or text; what is not read is named."""
     robot = source if isinstance(source, Element) else read_xml(source)
     if robot.tag != "robot":

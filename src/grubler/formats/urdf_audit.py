@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._report import Complaints
 from ._xml import Element
 from .urdf_loops import CLOSURE_TAGS
 
 # The attributes and the children that are read, by tag.
-READ = {
+READ: dict[Any, Any] = {
     "robot": ({"name", "version"}, {"link", "joint", "transmission", *CLOSURE_TAGS}),
     "link": ({"name"}, {"inertial"}),
     "inertial": (set(), {"origin", "mass", "inertia"}),
@@ -53,7 +55,7 @@ READ = {
     "transmission": (None, None),  # looked at where its type is read, see TRANSMISSION
 }
 # The same within a <transmission>, where <joint> means something else.
-TRANSMISSION = {
+TRANSMISSION: dict[Any, Any] = {
     "transmission": ({"name", "type"}, {"type", "joint", "actuator", "mechanicalReduction"}),
     "type": (set(), set()),
     "mechanicalReduction": (set(), set()),
@@ -75,7 +77,7 @@ CONTROLLER = {  # children within a <transmission> that a controller alone needs
 TEXTS = ("type", "mechanicalReduction")  # which hold text
 
 
-def audit(root: Element, complaints: Complaints, read: dict = READ) -> None:
+def audit(root: Element, complaints: Complaints, read: dict[Any, Any] = READ) -> None:
     """Complain about every attribute and child that is not read: of a <robot> by READ, of a
     <transmission> by TRANSMISSION."""
     waiting: list[tuple[Element, Element | None]] = [(root, None)]
@@ -98,7 +100,7 @@ def audit(root: Element, complaints: Complaints, read: dict = READ) -> None:
         waiting += [(child, element) for child in reversed(element.children)]
 
 
-def _passed_over(parent: Element, read: dict) -> set[str]:
+def _passed_over(parent: Element, read: dict[Any, Any]) -> set[str]:
     return NO_DYNAMICS.get(parent.tag, set()) if read is READ else CONTROLLER
 
 

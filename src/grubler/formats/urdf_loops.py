@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from ..errors import ModelError, unknown
 from ..model.builder import ModelBuilder
 from ._geometry import origin, turn
 from ._xml import Element
+
+if TYPE_CHECKING:
+    from ._report import Complaints
+    from .urdf import Tree
 
 CLOSURE_TAGS = ("loop", "coupling", "loop_joint", "constraint", "drake:ball_constraint")
 LOOP_TYPES = {
@@ -49,7 +54,7 @@ class Closure:
             raise (self.at.error(str(error)) if self.at is not None else error) from None
 
 
-def read_closures(tree, complaints) -> list[Closure]:
+def read_closures(tree: Tree, complaints: Complaints) -> list[Closure]:
     """Every loop and coupling of a URDF, in the order of the file; mimic joints come first."""
     found = [
         closure
@@ -104,7 +109,16 @@ def _loop(tree, element: Element, _) -> Closure:
     return loop_closure(tree, name, kind, links, (p, P), (s, S), element, **options)
 
 
-def loop_closure(tree, name, kind, links, on_P, on_S, at, **options) -> Closure:
+def loop_closure(
+    tree: Tree,
+    name: str,
+    kind: str,
+    links: Any,
+    on_P: Any,
+    on_S: Any,
+    at: Element | None,
+    **options: Any,
+) -> Closure:
     """A loop joint between two links of the tree, its frames given as (position, rotation)."""
     joints = {n for branch in tree.branches(*links) for n in branch}
 

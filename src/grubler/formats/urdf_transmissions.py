@@ -8,12 +8,17 @@ joint as a weighted sum of others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..errors import unknown
 from ..model.builder import ModelBuilder
 from ._xml import Element
 from .urdf_audit import TRANSMISSION, audit
 from .urdf_loops import Closure
+
+if TYPE_CHECKING:
+    from ._report import Complaints
+    from .urdf import Tree
 
 LINEAR = "MultiJointLinearTransmission"
 SIMPLE = ("SimpleTransmission", "")
@@ -30,7 +35,7 @@ class Motor:
     at: Element
 
 
-def read_transmissions(tree, complaints) -> tuple[list[Closure], list[Motor]]:
+def read_transmissions(tree: Tree, complaints: Complaints) -> tuple[list[Closure], list[Motor]]:
     """Couplings and actuators of all <transmission> elements."""
     couplings: list[Closure] = []
     motors: list[Motor] = []
@@ -47,7 +52,7 @@ def read_transmissions(tree, complaints) -> tuple[list[Closure], list[Motor]]:
     return couplings, motors
 
 
-def linear_couplings(tree, element: Element) -> list[Closure]:
+def linear_couplings(tree: Tree, element: Element) -> list[Closure]:
     """q_joint = sum of multiplier * q + offset over its <depends_on>."""
     found = []
     for joint in element.all("joint"):
@@ -66,7 +71,7 @@ def linear_couplings(tree, element: Element) -> list[Closure]:
     return found
 
 
-def _coupling(title: str, name: str, ratios: dict, offset: float, at: Element) -> Closure:
+def _coupling(title: str, name: str, ratios: dict[Any, Any], offset: float, at: Element) -> Closure:
     return Closure(
         title,
         {name, *ratios},
@@ -108,7 +113,7 @@ def _motors(tree, element: Element, complaints) -> list[Motor]:
                   element)]  # fmt: skip
 
 
-def add_actuators(b: ModelBuilder, tree, motors: list[Motor], complaints) -> None:
+def add_actuators(b: ModelBuilder, tree: Tree, motors: list[Motor], complaints: Complaints) -> None:
     """Actuators by name."""
     seen: set[str] = set()
     for motor in motors:

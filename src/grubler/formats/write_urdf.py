@@ -7,6 +7,7 @@ cannot say is an error that names it.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -74,12 +75,12 @@ def refuse_if(condition: bool, message: str) -> None:
         raise ModelError(message)
 
 
-def attributes(**values) -> str:
+def attributes(**values: Any) -> str:
     """XML attributes; numbers and vectors with all their digits."""
     return " ".join(f"{k}={quoteattr(text(v))}" for k, v in values.items())
 
 
-def text(value) -> str:
+def text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return " ".join(repr(float(x)) for x in np.atleast_1d(value))
@@ -202,7 +203,7 @@ def _loop(model: Model, loop: Loop) -> list[str]:
     return [*lines, "  </loop>"]
 
 
-def loop_ends(model: Model, loop: LoopJoint) -> list[tuple[str, Transform]]:
+def loop_ends(model: Model, loop: Any) -> list[tuple[str, Transform]]:
     """The moving bodies that a loop joint meets (or "world") and its frames on them."""
     common = "world"
     for path in (loop.path_P, loop.path_S):

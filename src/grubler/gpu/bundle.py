@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 from .function import GpuFunction
 from .simulation import GpuSimulation
 
 
-def load(folder, name: str | None = None) -> GpuFunction:
+def load(folder: Any, name: str | None = None) -> GpuFunction:
     """The function of that name in a bundle; the name may be left out where there is one."""
     return GpuFunction(*_read(Path(folder), name))
 
 
 def load_simulation(
-    folder, name: str | None = None, batch: int | None = None
+    folder: Any, name: str | None = None, batch: int | None = None
 ) -> GpuSimulation:  # fmt: skip
     """The simulation of that name in a bundle that `Simulator.export` wrote, of as many robots as
     the simulator had, or of `batch`."""
@@ -33,7 +34,7 @@ def load_simulation(
     return GpuSimulation(GpuFunction(signature, texts), about)
 
 
-def _read(folder: Path, name: str | None) -> tuple[dict, list[str]]:
+def _read(folder: Path, name: str | None) -> tuple[dict[Any, Any], list[str]]:
     """A function's signature and the PTX of its candidates."""
     found = sorted(path.stem for path in folder.glob("*.json"))
     if name is None:
@@ -53,7 +54,7 @@ def _read(folder: Path, name: str | None) -> tuple[dict, list[str]]:
     return signature, texts
 
 
-def save_choice(folder, function: GpuFunction) -> None:
+def save_choice(folder: Any, function: GpuFunction) -> None:
     """Write a function's choice of candidate, as `tune` found it, into its bundle."""
     path = Path(folder) / f"{function.name}.json"
     signature = json.loads(path.read_text())

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import InputError
 
@@ -66,7 +67,9 @@ class View:
         return self.address + low * itemsize, self.address + (high + 1) * itemsize
 
 
-_lent: dict[int, tuple] = {}  # what capsules out there refer to, by the address of their tensor
+_lent: dict[
+    int, tuple[Any, ...]
+] = {}  # what capsules out there refer to, by the address of their tensor
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -83,7 +86,7 @@ def _forget(capsule):
             ctypes.cast(get, ctypes.c_void_p).value)(capsule, b"dltensor"), None)  # fmt: skip
 
 
-def lend(view: View, bits: int, owner):
+def lend(view: View, bits: int, owner: Any) -> Any:
     """A DLPack capsule of memory on a GPU, which keeps `owner` alive."""
     shape, strides = ((ctypes.c_int64 * len(view.shape))(*x) for x in (view.shape, view.strides))
     managed = _Managed()
@@ -102,17 +105,17 @@ def lend(view: View, bits: int, owner):
 
 
 @functools.cache
-def _library(kind: type) -> str:
+def _library(kind: type[Any]) -> str:
     name = kind.__module__.partition(".")[0]
     return "jax" if name.startswith("jax") else name
 
 
-def library_of(value) -> str:
+def library_of(value: Any) -> str:
     """The package that an array belongs to."""
     return _library(type(value))
 
 
-def device_of(value, name: str) -> int:
+def device_of(value: Any, name: str) -> int:
     """The GPU that an array lies on; an array anywhere else is an error."""
     if library_of(value) == "torch" and value.is_cuda:
         return value.device.index  # a tenth of the cost
@@ -133,7 +136,7 @@ def device_of(value, name: str) -> int:
     )
 
 
-def view(value, name: str, dtype: str, stream: int, own: bool) -> View:
+def view(value: Any, name: str, dtype: str, stream: int, own: bool) -> View:
     """An array's memory, ready on `stream`; `own`: the stream is that of the array's library."""
     device = device_of(value, name)
     if getattr(value, "requires_grad", False):
@@ -174,11 +177,11 @@ def _read(capsule) -> tuple[str, tuple[int, ...], tuple[int, ...], int]:
     return found, shape, strides, (tensor.data or 0) + tensor.byte_offset
 
 
-def _torch_kind(x) -> tuple:
+def _torch_kind(x) -> tuple[Any, ...]:
     return x.dtype, x.shape, x.stride(), x.device, x.requires_grad
 
 
-def _cupy_kind(x) -> tuple:
+def _cupy_kind(x) -> tuple[Any, ...]:
     return x.dtype, x.shape, x.strides, x.data.device_id
 
 
@@ -188,7 +191,7 @@ _READERS = {
 }
 
 
-def kinds(arguments, out):
+def kinds(arguments: Any, out: Any) -> tuple[Any, Any]:
     """All that a call's checks depend on but addresses, and how to ask for those; (None, None)
     where the arrays are not all of one library that tells at little cost."""
     if not arguments:
@@ -205,7 +208,7 @@ def kinds(arguments, out):
     return tuple(map(reader[0], arrays)), reader[1]
 
 
-def current_stream(value, device: int) -> tuple[int, bool]:
+def current_stream(value: Any, device: int) -> tuple[int, bool]:
     """The stream that the array's library is using, and whether it has one to tell."""
     library = library_of(value)
     if library == "torch":
@@ -222,7 +225,7 @@ def current_stream(value, device: int) -> tuple[int, bool]:
     return 0, False
 
 
-def stream_handle(stream) -> int:
+def stream_handle(stream: Any) -> int:
     """The address behind a stream object."""
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return stream
@@ -239,7 +242,7 @@ def stream_handle(stream) -> int:
     )
 
 
-def empty(like, shape: tuple[int, ...], dtype: str, device: int):
+def empty(like: Any, shape: tuple[int, ...], dtype: str, device: int) -> Any:
     """A new array of the same library on the same GPU."""
     library = library_of(like)
     if library == "torch":

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from typing import Any
 
 from .errors import GpuError
 
@@ -74,6 +75,10 @@ def check(code: int, doing: str) -> None:
 class Device:
     """A GPU and its primary context."""
 
+    index: int
+    handle: Any
+    context: Any
+
     def __init__(self, index: int):
         lib = library()
         handle, context = ctypes.c_int(), ctypes.c_void_p()
@@ -85,7 +90,7 @@ class Device:
         check(code, "opening the GPU")
         self.index, self.handle, self.context = index, handle, context
         major, minor = self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
-        self.capability = 10 * major + minor
+        self.capability: int = 10 * major + minor
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
@@ -116,17 +121,17 @@ class Device:
 
 
 class _Current:
-    def __init__(self, context):
+    def __init__(self, context: Any):
         self._context, self._pushed = context, False
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         lib, current = library(), ctypes.c_void_p()
         check(lib.cuCtxGetCurrent(ctypes.byref(current)), "asking for the context")
         if current.value != self._context.value:
             check(lib.cuCtxPushCurrent_v2(self._context), "entering the context")
             self._pushed = True
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._pushed:
             library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
 
@@ -151,6 +156,8 @@ def device(index: int) -> Device:
 
 class Module:
     """PTX, assembled by the driver for one device."""
+
+    device: Device
 
     def __init__(self, where: Device, ptx: str, arch: str):
         where.require(arch)
@@ -186,9 +193,13 @@ class Module:
 class Kernel:
     """A function of a module, ready to launch."""
 
+    module: Module
+    handle: Any
+    frame: dict[str, int]
+
     then: Kernel | None = None  # launched after it, on the same arguments
 
-    def __init__(self, module: Module, handle, frame: dict[str, int]):
+    def __init__(self, module: Module, handle: Any, frame: dict[str, int]):
         self.module, self.handle, self.frame = module, handle, frame
         self._context = module.device.context.value
         self._launch = library().cuLaunchKernel
@@ -196,7 +207,7 @@ class Kernel:
             [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
         )  # fmt: skip
 
-    def launch(self, states: int, arguments, stream: int) -> None:
+    def launch(self, states: int, arguments: Any, stream: int) -> None:
         """Queue the kernel; `arguments` is an array of pointers to ctypes values."""
         blocks, block = -(-states // self.frame["states"]), self.frame["block"]
         shared = self.frame["shared"]
@@ -221,15 +232,18 @@ def synchronize(where: Device, stream: int) -> None:
 class Memory:
     """A stretch of a GPU's memory, given back when nobody refers to it any more."""
 
+    device: Device
+    size: int
+
     def __init__(self, where: Device, size: int):
         self.device, self.size, self.address = where, size, 0
         address = ctypes.c_uint64()
         with where.current():
             code = library().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         check(code, f"reserving {size / 2**20:.3g} MiB")
-        self.address = address.value
+        self.address: int = address.value
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.address and library is not None:  # at exit, this module may be gone first
             with self.device.current():
                 library().cuMemFree_v2(ctypes.c_uint64(self.address))
@@ -267,13 +281,15 @@ def copy(where: Device, target: int, source: int, size: int, stream: int) -> Non
 class Timer:
     """Two events around work on a stream."""
 
+    device: Device
+
     def __init__(self, where: Device):
         self.device, self._events = where, [ctypes.c_void_p(), ctypes.c_void_p()]
         with where.current():
             for event in self._events:
                 check(library().cuEventCreate(ctypes.byref(event), 0), "creating an event")
 
-    def milliseconds(self, work, stream: int) -> float:
+    def milliseconds(self, work: Any, stream: int) -> float:
         lib, elapsed = library(), ctypes.c_float()
         with self.device.current():
             check(lib.cuEventRecord(self._events[0], ctypes.c_void_p(stream)), "timing")

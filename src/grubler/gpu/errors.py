@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     from ..errors import GrublerError, InputError
 except ImportError:  # in a bundle this folder stands alone
@@ -20,7 +22,7 @@ class GpuError(GrublerError):
 class SimulationError(GrublerError):
     """The simulation stopped early; `trajectory` holds all states up to there."""
 
-    def __init__(self, message: str, trajectory):
+    def __init__(self, message: str, trajectory: Any):
         super().__init__(message)
         self.trajectory = trajectory
 

@@ -37,19 +37,23 @@ class GpuFunction:
     JAX has no current stream: there the call waits for the result.
     """
 
-    def __init__(self, signature: dict, texts: Sequence[str] = ()):
+    def __init__(self, signature: dict[Any, Any], texts: Sequence[str] = ()):
         self.name: str = signature["name"]
         self.dtype: str = signature["dtype"]
         self.arch: str = signature["arch"]
-        self.inputs = tuple(Argument(n, tuple(s)) for n, s in signature["inputs"])
-        self.outputs = tuple(Argument(n, tuple(s)) for n, s in signature["outputs"])
-        self.candidates: list[dict] = signature["candidates"]
+        self.inputs: tuple[Argument, ...] = tuple(
+            Argument(n, tuple(s)) for n, s in signature["inputs"]
+        )
+        self.outputs: tuple[Argument, ...] = tuple(
+            Argument(n, tuple(s)) for n, s in signature["outputs"]
+        )
+        self.candidates: list[dict[Any, Any]] = signature["candidates"]
         self.chosen: dict[str, int] = dict(signature.get("chosen") or dict.fromkeys(LAYOUTS, 0))
-        self.__name__ = self.name
+        self.__name__: str = self.name
         self._texts = list(texts)
         self._kernels: dict[tuple[int, str, int], driver.Kernel] = {}
         self._modules: dict[tuple[int, int], driver.Module] = {}
-        self._repeats: dict[tuple, Repeat] = {}
+        self._repeats: dict[tuple[Any, ...], Repeat] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -139,7 +143,7 @@ class GpuFunction:
         """Threads and bytes of shared memory of a block, for each layout."""
         return self.candidates[candidate]["kernels"]
 
-    def bound_launch(self, arguments, out, stream: int, states_last: bool) -> Launch:
+    def bound_launch(self, arguments: Any, out: Any, stream: int, states_last: bool) -> Launch:
         """A launch whose arrays can be moved, for those who launch it many times."""
         return Launch(self, tuple(arguments), out, stream, states_last)
 

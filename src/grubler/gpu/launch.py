@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import dlpack, driver
 from .errors import InputError
 
 if TYPE_CHECKING:
+    from .dlpack import View
+    from .driver import Device
     from .function import Argument, GpuFunction
 
 _ITEMSIZE = {"float32": 4, "float64": 8}
@@ -20,7 +22,14 @@ _STRIDE_LIMIT = 2**31
 class Launch:
     """Arguments and outputs of one call, checked, as the driver takes them."""
 
-    def __init__(self, function: GpuFunction, arguments, out, stream, states_last: bool):
+    function: GpuFunction
+    states_last: bool
+    stream: int
+    tells: bool
+
+    def __init__(
+        self, function: GpuFunction, arguments: Any, out: Any, stream: Any, states_last: bool
+    ):
         self.function, self.states_last = function, states_last
         if len(arguments) != len(function.inputs):
             expected = ", ".join(a.name for a in function.inputs)
@@ -31,24 +40,24 @@ class Launch:
         driver.library()  # without a driver, nothing below makes sense
         first = arguments[0]
         index = dlpack.device_of(first, f"argument '{function.inputs[0].name}'")
-        self.device = driver.device(index)
+        self.device: Device = driver.device(index)
         self._choose_stream(first, stream)
-        self.owner = dlpack.library_of(first) if self.tells else None
+        self.owner: str | None = dlpack.library_of(first) if self.tells else None
         views = [
             self._view(value, f"argument '{a.name}'")
             for value, a in zip(arguments, function.inputs)
         ]
-        self.size = self._batch_size(views)
+        self.size: int | None = self._batch_size(views)
         targets = self._targets(first, out)
         out_views = [
             self._view(value, f"out for '{a.name}'") for value, a in zip(targets, function.outputs)
         ]
         self._check_outputs(out_views, views)
-        self.views = [*views, *out_views]
+        self.views: list[View] = [*views, *out_views]
         self._strides(self.views)
-        self.alive = (arguments, targets)
-        self.result = targets[0] if len(targets) == 1 else tuple(targets)
-        self.kernel = function.kernel(index, self.layout) if self.size != 0 else None
+        self.alive: tuple[Any, list[Any]] = (arguments, targets)
+        self.result: Any = targets[0] if len(targets) == 1 else tuple(targets)
+        self.kernel: Any = function.kernel(index, self.layout) if self.size != 0 else None
 
     def run(self) -> None:
         if self.kernel is None:
@@ -57,7 +66,7 @@ class Launch:
         if not self.tells:
             driver.synchronize(self.device, self.stream)
 
-    def move(self, addresses) -> None:
+    def move(self, addresses: Any) -> None:
         """Take arrays at other addresses, of the same kinds."""
         for place, address in zip(self.places, addresses):
             place.value = address
@@ -67,7 +76,7 @@ class Launch:
             self.stream, self.tells = dlpack.current_stream(first, self.device.index)
         else:
             self.stream, self.tells = dlpack.stream_handle(stream), True
-        self.given = stream is not None
+        self.given: bool = stream is not None
 
     def _view(self, value, name: str) -> dlpack.View:
         own = not self.given and self.owner is not None and dlpack.library_of(value) == self.owner
@@ -101,7 +110,7 @@ class Launch:
                 )
         if size is not None and size > _MOST_STATES:
             raise InputError(f"a batch of {size} states is too large: at most {_MOST_STATES}")
-        self.states = 1 if size is None else size
+        self.states: int = 1 if size is None else size
         return size
 
     def _split(self, shape) -> tuple[tuple[int, ...], int | None]:
@@ -110,10 +119,10 @@ class Launch:
             return shape, None
         return (shape[:-1], shape[-1]) if self.states_last else (shape[1:], shape[0])
 
-    def _batched(self, shape, size) -> tuple:
+    def _batched(self, shape, size) -> tuple[Any, ...]:
         return (*shape, size) if self.states_last else (size, *shape)
 
-    def _targets(self, first, out) -> list:
+    def _targets(self, first, out) -> list[Any]:
         outputs = self.function.outputs
         if out is None:
             return [
@@ -172,8 +181,8 @@ class Launch:
         memory[4 * count] = self.states
         pointers.append(base + 16 * count)
         self.memory = memory
-        self.places = [ctypes.c_uint64.from_buffer(memory, 16 * i) for i in range(count)]
-        self.pointers = (ctypes.c_void_p * len(pointers))(*pointers)
+        self.places: Any = [ctypes.c_uint64.from_buffer(memory, 16 * i) for i in range(count)]
+        self.pointers: Any = (ctypes.c_void_p * len(pointers))(*pointers)
         self.move([view.address for view in views])
         by_rows = weight > 0 and self.states > 1 and self.function.has("rows")
         self.layout = "rows" if by_rows else "columns"
@@ -205,22 +214,25 @@ class Repeat:
     """A call like one that was checked before: arrays of the same library, dtype, shapes, strides
     and device, so that addresses and the stream are all that is left to ask for."""
 
+    launch: Launch
+    number: int
+
     def __init__(self, launch: Launch, number: int):
         self.launch, self.number = launch, number  # of arguments
         itemsize = _ITEMSIZE[launch.function.dtype]
         views = launch.views
         starts = [view.address for view in views]
-        self.extents = [
+        self.extents: list[tuple[int, ...]] = [
             tuple(x - start for x in view.extent(itemsize)) for view, start in zip(views, starts)
         ]
-        self.shapes = [view.shape for view in views[number:]]
+        self.shapes: list[tuple[int, ...]] = [view.shape for view in views[number:]]
         # An array to tell the library by, that keeps none of the caller's memory.
         first, dtype = launch.alive[0][0], launch.function.dtype
-        self.first = dlpack.empty(first, (0,), dtype, launch.device.index)
+        self.first: Any = dlpack.empty(first, (0,), dtype, launch.device.index)
         launch.alive = launch.result = None
-        self.lock = threading.Lock()  # the driver is called without Python's own
+        self.lock: Any = threading.Lock()  # the driver is called without Python's own
 
-    def __call__(self, arguments, out, address_of):
+    def __call__(self, arguments: Any, out: Any, address_of: Any) -> Any:
         launch, function = self.launch, self.launch.function
         targets = out if isinstance(out, (tuple, list)) else [out]
         if out is None:

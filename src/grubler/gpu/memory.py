@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import dlpack, driver
 from .errors import InputError
 
+if TYPE_CHECKING:
+    from .dlpack import View
+    from .driver import Memory
+
 
 class DeviceArray:
     """Numbers on a GPU: `numpy()` fetches them, torch, CuPy and JAX take them by DLPack."""
+
+    memory: Memory
+    view: View
+    dtype: Any
+    stream: int
 
     def __init__(self, memory: driver.Memory, view: dlpack.View, dtype: str, stream: int = 0):
         self.memory, self.view, self.dtype, self.stream = memory, view, np.dtype(dtype), stream
 
     @classmethod
-    def empty(cls, device: driver.Device, shape, dtype: str, stream: int = 0) -> DeviceArray:
+    def empty(cls, device: driver.Device, shape: Any, dtype: str, stream: int = 0) -> DeviceArray:
         size = int(np.prod(shape, dtype=np.int64))
         memory = driver.Memory(device, size * np.dtype(dtype).itemsize)
         steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1][: len(shape)]
@@ -24,7 +35,9 @@ class DeviceArray:
         return cls(memory, view, dtype, stream)
 
     @classmethod
-    def of(cls, device: driver.Device, values: np.ndarray, dtype: str, stream: int = 0):
+    def of(
+        cls, device: driver.Device, values: np.ndarray, dtype: str, stream: int = 0
+    ) -> DeviceArray:
         """A copy of numbers in the CPU's memory."""
         array = cls.empty(device, np.shape(values), dtype, stream)
         array.fill(values)
@@ -83,7 +96,7 @@ class DeviceArray:
         strides = [s * itemsize for s in view.strides]
         return np.lib.stride_tricks.as_strided(raw, view.shape, strides).copy()
 
-    def fill(self, values) -> None:
+    def fill(self, values: Any) -> None:
         """Copy numbers from the CPU's memory, spread over the shape; dense arrays alone."""
         host = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), self.shape))
         driver.upload(self.memory.device, self.address, host.ctypes.data, host.nbytes, self.stream)
@@ -91,13 +104,13 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self.view.device
 
-    def __dlpack__(self, *, stream=None, **_):
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
         if stream not in (-1, self.stream, 1 if self.stream == 0 else None):
             driver.synchronize(self.memory.device, self.stream)
         return dlpack.lend(self.view, 8 * self.dtype.itemsize, self.memory)
 
     @property
-    def __cuda_array_interface__(self) -> dict:
+    def __cuda_array_interface__(self) -> dict[Any, Any]:
         return {
             "shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False),
             "strides": tuple(s * self.dtype.itemsize for s in self.view.strides), "version": 3,
@@ -108,10 +121,13 @@ class DeviceArray:
 class Library:
     """How one library looks at our arrays of (..., n, N), states last in memory."""
 
-    def __init__(self, name: str, like=None):
+    name: str
+    like: Any
+
+    def __init__(self, name: str, like: Any = None):
         self.name, self.like = name, like
 
-    def look(self, array: DeviceArray):
+    def look(self, array: DeviceArray) -> Any:
         """(..., N, n), in place."""
         if self.name == "torch":
             import torch
@@ -121,7 +137,7 @@ class Library:
 
         return cupy.from_dlpack(array.mT)
 
-    def part(self, array: DeviceArray, whole, i: int):
+    def part(self, array: DeviceArray, whole: Any, i: int) -> Any:
         """The i-th (N, n) of an array, of which `whole` is the look."""
         if self.name != "jax":
             return whole[i]
@@ -130,7 +146,7 @@ class Library:
         driver.synchronize(array.memory.device, array.stream)
         return jax.dlpack.from_dlpack(array[i]).T  # JAX takes dense arrays alone
 
-    def write(self, array: DeviceArray, whole, i: int, values) -> None:
+    def write(self, array: DeviceArray, whole: Any, i: int, values: Any) -> None:
         """Put an array of this library, (N, n) or (n,), into the i-th place."""
         if self.name == "torch":
             whole[i].copy_(values)
@@ -147,7 +163,7 @@ class Library:
             driver.copy(array.memory.device, target.address, source.address, size, array.stream)
             driver.synchronize(array.memory.device, array.stream)  # JAX may reuse it at once
 
-    def finite(self, whole, i: int) -> bool | None:
+    def finite(self, whole: Any, i: int) -> bool | None:
         """Whether the i-th part of an array is finite, asked on the GPU; None: cannot tell."""
         if self.name == "torch":
             return bool(whole[i].isfinite().all())
@@ -158,13 +174,13 @@ class Library:
         return None
 
 
-def on_gpu(value) -> bool:
+def on_gpu(value: Any) -> bool:
     """Whether an array is one of a library on a GPU, as far as its type tells."""
     library = dlpack.library_of(value)
     return library in ("torch", "cupy", "jax") or isinstance(value, DeviceArray)
 
 
-def library_for(value, name: str) -> Library:
+def library_for(value: Any, name: str) -> Library:
     """The library of an array on a GPU; an array elsewhere is an error."""
     dlpack.device_of(value, name)
     library = dlpack.library_of(value)
@@ -173,7 +189,7 @@ def library_for(value, name: str) -> Library:
     return Library(library, value)
 
 
-def host_copy(value) -> np.ndarray:
+def host_copy(value: Any) -> np.ndarray:
     """An array on a GPU, fetched."""
     if isinstance(value, DeviceArray):
         return value.numpy()

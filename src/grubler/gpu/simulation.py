@@ -5,6 +5,8 @@ Needs the step's function alone: `grubler.Simulator(..., target="cuda")` and a b
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import dlpack, driver
@@ -12,12 +14,20 @@ from .errors import GrublerError, InputError, SimulationError
 from .function import GpuFunction
 from .memory import DeviceArray, Library, library_for, on_gpu
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 
 class GpuTrajectory:
     """States on the GPU: `time` (T,), `q` (T, N, nq) and `v` (T, N, nv), or without N for one
     robot. In memory the robots come last, (T, n, N). `numpy()` fetches (time, q, v, tau)."""
 
-    def __init__(self, time: np.ndarray, q: DeviceArray, v: DeviceArray, torque, batched: bool):
+    time: Array
+    batched: bool
+
+    def __init__(
+        self, time: np.ndarray, q: DeviceArray, v: DeviceArray, torque: Any, batched: bool
+    ):
         self.time, self.batched = time, batched
         self._q, self._v, self._torque = q, v, torque
 
@@ -51,21 +61,31 @@ class GpuTrajectory:
 class GpuSimulation:
     """A step compiled for the GPU, with what a run of it needs to know."""
 
-    def __init__(self, step: GpuFunction, about: dict):
+    dt: Any
+    substeps: Any
+    batch: Any
+    q_names: list[Any]
+    v_names: list[Any]
+    nq: int
+    nv: int
+
+    def __init__(self, step: Any, about: dict[Any, Any]):
         self.step = step
         self.dt, self.substeps, self.batch = about["dt"], about["substeps"], about["batch"]
         self.q_names, self.v_names = list(about["q_names"]), list(about["v_names"])
         self.nq, self.nv = step.inputs[0].size, step.inputs[1].size
         sizes = {array.name: array.size for array in step.inputs}
-        self.timed = "t" in sizes  # a control law inside takes the time
+        self.timed: bool = "t" in sizes  # a control law inside takes the time
         # Velocities that a step hands to the next, beside v, where loops are closed implicitly.
-        self.carried = sizes.get("carried", 0)
+        self.carried: int = sizes.get("carried", 0)
 
     def __repr__(self) -> str:
         robots = f"{self.batch} robots" if self.batch else "one robot"
         return f"<GpuSimulation of {robots}: {self.substeps} x {self.dt:g} s a step>"
 
-    def run(self, q, v, controller=None, steps: int = 1000, stream=None) -> GpuTrajectory:
+    def run(
+        self, q: Any, v: Any, controller: Any = None, steps: int = 1000, stream: Any = None
+    ) -> GpuTrajectory:
         """Simulate `steps` recorded steps from (q, v), as `grubler.Simulator.run`.
 
         q, v: arrays of torch, CuPy or JAX on the GPU, or of NumPy, which are copied there; (nq,) or
@@ -113,7 +133,9 @@ class GpuSimulation:
         raise SimulationError(message, data.upto(i + 1))
 
 
-def blown_up(time: float, q, v, before, q_names, v_names, batched: bool) -> str:
+def blown_up(
+    time: float, q: Any, v: Any, before: Any, q_names: Any, v_names: Any, batched: bool
+) -> str:
     """What to say of a state (q, v), (n,) or (N, n), that is not finite, with the velocities
     before it: the first coordinate that is lost, velocities first."""
     names, bad = v_names, np.argwhere(~np.isfinite(v))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -49,10 +50,13 @@ from ..algebra.spatial import (
 from ..algebra.symbolic import cos_sin
 from ..errors import ModelError
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 ZERO = np.zeros(3)
 
 
-def unit(axis) -> np.ndarray:
+def unit(axis: Array | tuple[float, ...] | None) -> np.ndarray:
     """A read-only unit vector along `axis`; entries below rounding become exact zeros."""
     axis = np.array(axis, dtype=float)
     length = np.linalg.norm(axis) if axis.shape == (3,) else 0.0
@@ -82,9 +86,10 @@ def mass_at_origin(I: np.ndarray) -> np.ndarray:
 class Joint:
     """A joint whose velocity is the derivative of its position (q in R^nq, nv = nq)."""
 
-    kind = "abstract"
-    nq = nv = 1
-    labels = ("",)
+    kind: ClassVar[str] = "abstract"
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    labels: ClassVar[tuple[str, ...]] = ("",)
 
     @property
     def position_labels(self) -> tuple[str, ...]:
@@ -93,10 +98,10 @@ class Joint:
     def neutral(self) -> np.ndarray:
         return np.zeros(self.nq)
 
-    def transform(self, q) -> Transform:
+    def transform(self, q: Array) -> Transform:
         raise NotImplementedError
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Any:
         raise NotImplementedError
 
     def unfelt(self, I: np.ndarray) -> np.ndarray:
@@ -104,19 +109,19 @@ class Joint:
         X_J' J X_J = J wherever the joint stands. It may as well belong to the parent."""
         return np.zeros((6, 6))
 
-    def bias(self, q, v):
+    def bias(self, q: Array, v: Array) -> Array | None:
         return None
 
-    def derivative(self, q, v):
+    def derivative(self, q: Array, v: Array) -> Array:
         return v
 
-    def second(self, q, v):
+    def second(self, q: Array, v: Array) -> Array:
         return np.zeros(self.nq)
 
-    def integrate(self, q, v, dt=1.0):
+    def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
         return q + v * dt
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         return q1 - q0
 
     def bracket(self, u, v):
@@ -150,10 +155,10 @@ class Revolute(Joint):
     axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     kind = "revolute"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit(self.axis))
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         c, s = cos_sin(q[0])
         if self._along is not None:
             return Turn(self._along, c, s, sign=float(self.axis[self._along]))
@@ -169,10 +174,10 @@ class Revolute(Joint):
     def _S(self):
         return np.concatenate([self.axis, ZERO])[:, None]
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         return self._S
 
-    def unfelt(self, I):
+    def unfelt(self, I: Array) -> Array:
         """Mass and first moment on the axis, and a moment of inertia equal across it."""
         across = perpendicular(self.axis)[0]
         first = self.axis @ np.stack([I[2, 4], I[0, 5], I[1, 3]])
@@ -194,7 +199,7 @@ class TurnedHinge(Revolute):
 
     offset: float = 0.0
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Turn(2, *cos_sin(q[0], self.offset))
 
 
@@ -204,14 +209,14 @@ class Prismatic(Revolute):
 
     kind = "prismatic"
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Transform(np.eye(3), q[0] * self.axis)
 
     @cached_property
     def _S(self):
         return np.concatenate([ZERO, self.axis])[:, None]
 
-    def unfelt(self, I):
+    def unfelt(self, I: Array) -> Array:
         """All rotational inertia."""
         return np.block([[I[:3, :3], np.zeros((3, 3))], [np.zeros((3, 6))]])
 
@@ -223,7 +228,7 @@ class Helical(Revolute):
     pitch: float = 0.0
     kind = "helical"
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         E = axis_rotation(self.axis, np.cos(q[0]), np.sin(q[0])).T
         return Transform(E, (self.pitch * q[0]) * self.axis)
 
@@ -240,9 +245,9 @@ class Cylindrical(Revolute):
 
     kind = "cylindrical"
     nq = nv = 2
-    labels = ("angle", "distance")
+    labels: ClassVar[tuple[str, ...]] = ("angle", "distance")
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         E = axis_rotation(self.axis, np.cos(q[0]), np.sin(q[0])).T
         return Transform(E, q[1] * self.axis)
 
@@ -263,9 +268,9 @@ class Universal(Joint):
     axis2: np.ndarray = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     kind = "universal"
     nq = nv = 2
-    labels = ("1", "2")
+    labels: ClassVar[tuple[str, ...]] = ("1", "2")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit(self.axis))
         object.__setattr__(self, "axis2", unit(self.axis2))
         if np.linalg.norm(np.cross(self.axis, self.axis2)) < 1e-6:
@@ -274,18 +279,18 @@ class Universal(Joint):
     def _second(self, q):
         return axis_rotation(self.axis2, *cos_sin(q[1]))
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         R = axis_rotation(self.axis, *cos_sin(q[0])) @ self._second(q)
         return Transform(R.T, ZERO)
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         first = np.concatenate([self._second(q).T @ self.axis, ZERO])
         return np.stack([first, np.concatenate([self.axis2, ZERO])], axis=1)
 
-    def unfelt(self, I):
+    def unfelt(self, I: Array) -> Array:
         return mass_at_origin(I)
 
-    def bias(self, q, v):
+    def bias(self, q: Array, v: Array) -> Array:
         moved = self._second(q).T @ self.axis
         return np.concatenate([(-v[0] * v[1]) * cross(self.axis2, moved), ZERO])
 
@@ -301,9 +306,9 @@ class Planar(Joint):
     axis_x: np.ndarray | None = None
     kind = "planar"
     nq = nv = 3
-    labels = ("x", "y", "angle")
+    labels: ClassVar[tuple[str, ...]] = ("x", "y", "angle")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         axis = unit(self.axis)
         first = self.axis_x if self.axis_x is not None else self._default_x(axis)
         first = unit(first - axis * (np.asarray(first, dtype=float) @ axis))
@@ -321,16 +326,16 @@ class Planar(Joint):
     def _E(self, q):
         return axis_rotation(self.axis, np.cos(q[2]), np.sin(q[2])).T
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Transform(self._E(q), self._plane @ q[:2])
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         top = np.concatenate([np.zeros((3, 2)), self.axis[:, None]], axis=1)
         return np.concatenate(
             [top, np.concatenate([self._E(q) @ self._plane, np.zeros((3, 1))], axis=1)]
         )
 
-    def bias(self, q, v):
+    def bias(self, q: Array, v: Array) -> Array:
         moved = self._E(q) @ (self._plane @ v[:2])
         return np.concatenate([ZERO, -v[2] * cross(self.axis, moved)])
 
@@ -340,36 +345,37 @@ class Spherical(Joint):
     """A ball joint: q a unit quaternion, scalar first; v the angular velocity in the child."""
 
     kind = "spherical"
-    nq, nv = 4, 3
-    labels = ("wx", "wy", "wz")
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+    labels: ClassVar[tuple[str, ...]] = ("wx", "wy", "wz")
 
     @property
-    def position_labels(self):
+    def position_labels(self) -> tuple[str, ...]:
         return ("qw", "qx", "qy", "qz")
 
-    def neutral(self):
+    def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Transform(quaternion_matrix(q).T, ZERO)
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         return np.eye(6)[:, :3]
 
-    def unfelt(self, I):
+    def unfelt(self, I: Array) -> Array:
         return mass_at_origin(I)
 
-    def derivative(self, q, v):
+    def derivative(self, q: Array, v: Array) -> Array:
         return quaternion_product(q, np.concatenate([np.zeros(1), v[:3]])) * 0.5
 
-    def second(self, q, v):
+    def second(self, q: Array, v: Array) -> Array:
         return q * (-0.25 * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]))
 
-    def integrate(self, q, v, dt=1.0):
+    def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
         q = quaternion_product(q, quaternion_exp(v * dt))
         return q / np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion_log(quaternion_product(q0 * np.array([1.0, -1, -1, -1]), q1))
 
     def bracket(self, u, v):
@@ -389,37 +395,38 @@ class Free(Joint):
     quaternion), v = [wx wy wz, vx vy vz] in the child's axes."""
 
     kind = "free"
-    nq, nv = 7, 6
-    labels = ("wx", "wy", "wz", "vx", "vy", "vz")
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+    labels: ClassVar[tuple[str, ...]] = ("wx", "wy", "wz", "vx", "vy", "vz")
     _ball = Spherical()
 
     @property
-    def position_labels(self):
+    def position_labels(self) -> tuple[str, ...]:
         return ("x", "y", "z", "qw", "qx", "qy", "qz")
 
-    def neutral(self):
+    def neutral(self) -> Array:
         return np.array([0.0, 0, 0, 1, 0, 0, 0])
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Transform(quaternion_matrix(q[3:]).T, q[:3])
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         return np.eye(6)
 
-    def derivative(self, q, v):
+    def derivative(self, q: Array, v: Array) -> Array:
         return np.concatenate([quaternion_matrix(q[3:]) @ v[3:], self._ball.derivative(q[3:], v)])
 
-    def second(self, q, v):
+    def second(self, q: Array, v: Array) -> Array:
         linear = quaternion_matrix(q[3:]) @ cross(v[:3], v[3:])
         return np.concatenate([linear, self._ball.second(q[3:], v)])
 
-    def integrate(self, q, v, dt=1.0):
+    def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
         """Along the screw of constant body velocity (the exponential of SE(3))."""
         step = advance(v[:3] * dt, v[3:] * dt)
         position = q[:3] + quaternion_matrix(q[3:]) @ step
         return np.concatenate([position, self._ball.integrate(q[3:], v[:3], dt)])
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         w = self._ball.difference(q0[3:], q1[3:])
         way = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([w, advance_inverse(w, way)])
@@ -441,12 +448,12 @@ class Fixed(Joint):
 
     kind = "fixed"
     nq = nv = 0
-    labels = ()
+    labels: ClassVar[tuple[str, ...]] = ()
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Transform:
         return Transform.identity()
 
-    def subspace(self, q):
+    def subspace(self, q: Array) -> Array:
         return np.zeros((6, 0))
 
 

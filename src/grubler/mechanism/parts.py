@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +13,14 @@ from ..algebra.spatial import Transform, skew, spatial_inertia
 from ..errors import ModelError
 from .joints import Continuous, Joint, Revolute, TurnedHinge
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 WORLD = -1  # index of the fixed base
 LARGEST = 1e40  # of any number of a mechanism, in SI: m r² and its square stay far from overflow
 
 
-def frozen(x, dtype=float) -> np.ndarray:
+def frozen(x: Array | list[int], dtype: type[Any] = float) -> np.ndarray:
     """A read-only copy."""
     x = np.array(x, dtype=dtype)
     x.flags.writeable = False
@@ -79,7 +83,7 @@ class TreeJoint:
         """The position of the joint that is nearest to the given one and within its limits."""
         return np.clip(position, *self.limits) if self.nq == self.nv == 1 else position
 
-    def transform(self, q) -> Transform:
+    def transform(self, q: Array) -> Transform:
         """X_i,λ(i) from the parent body to this body (Algorithm 1, line 6)."""
         return self.motion.transform(q).after(self.placement)
 
@@ -135,7 +139,7 @@ class Actuator:
     effort_limit: float | None = None
 
 
-def inertia_matrix(name: str, inertia) -> np.ndarray:
+def inertia_matrix(name: str, inertia: Array | tuple[float, ...] | list[float]) -> np.ndarray:
     """A 3x3 inertia from six numbers (ixx, ixy, ixz, iyy, iyz, izz) or nine."""
     inertia = np.asarray(inertia, dtype=float)
     if inertia.shape == (6,):
@@ -150,7 +154,7 @@ def inertia_matrix(name: str, inertia) -> np.ndarray:
 
 
 def check_inertia(
-    name: str, mass: float, com, inertia: np.ndarray, physical: bool, moments: bool = True
+    name: str, mass: float, com: Array, inertia: np.ndarray, physical: bool, moments: bool = True
 ) -> None:
     """Refuse what no body can have: negative mass, indefinite inertia, triangle inequality.
 
@@ -182,7 +186,9 @@ def check_inertia(
         )
 
 
-def lump(parts: Iterable[tuple[float, np.ndarray, np.ndarray, Transform]]):
+def lump(
+    parts: Iterable[tuple[float, np.ndarray, np.ndarray, Transform]],
+) -> tuple[float, Array, Array]:
     """Mass, centre of mass and inertia of bodies welded together, each given by its own and the
     transform from the common frame into it."""
     parts = list(parts)

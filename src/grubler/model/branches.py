@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ TRIES = 60  # random guesses of the dependent joints of one cluster
 @public
 def assemblies(
     model: Model, q: ArrayLike | None = None, *, limits: bool = True, tries: int = TRIES
-) -> dict[str, list]:
+) -> dict[str, list[Any]]:
     """All assemblies found at the independent coordinates of q, by the name of a loop.
 
     The keys are the first loop of each cluster that is closed implicitly. A value is a list of
@@ -62,7 +62,9 @@ def _closed_positions(model: Model, q: np.ndarray) -> dict[int, np.ndarray]:
     return positions
 
 
-def _ways(cluster: Cluster, start: dict, limits: bool, tries: int) -> list[dict]:
+def _ways(
+    cluster: Cluster, start: dict[Any, Any], limits: bool, tries: int
+) -> list[dict[Any, Any]]:
     joint = cluster.embedding
     held = list(joint.independent)
     rng = np.random.default_rng(3)
@@ -91,7 +93,9 @@ def _held_bodies(joint) -> set[int]:
     }
 
 
-def _random_guess(bodies: Sequence[Body], start: dict, held: list[int], rng) -> dict:
+def _random_guess(
+    bodies: Sequence[Body], start: dict[Any, Any], held: list[int], rng
+) -> dict[Any, Any]:
     """Dependent joints anywhere: hinges within a full turn, sliders between their limits or about
     a metre away, balls in any orientation."""
     step = []
@@ -108,7 +112,7 @@ def _random_guess(bodies: Sequence[Body], start: dict, held: list[int], rng) -> 
     return Layout(bodies).integrate(start, step)
 
 
-def _distance(bodies: Sequence[Body], a: dict, b: dict) -> float:
+def _distance(bodies: Sequence[Body], a: dict[Any, Any], b: dict[Any, Any]) -> float:
     moves = [body.joint.motion.difference(a[body.index], b[body.index]) for body in bodies]
     return float(np.linalg.norm(np.concatenate(moves)))
 

@@ -46,7 +46,7 @@ from .rigid import locked, rigid_loops, welded
 from .spanning_tree import Edge, Mass, SpanningTree
 
 if TYPE_CHECKING:
-    from ..typing import ArrayLike
+    from ..typing import Array, ArrayLike
 
 _NOT_PROVEN = (
     "the search for the cheapest clusters ended early, others may cost less: clusters= chooses them"
@@ -59,7 +59,7 @@ class ModelBuilder:
     @public
     def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
         self.name = name
-        self.gravity = _vector(f"gravity of '{name}'", gravity)
+        self.gravity: Array = _vector(f"gravity of '{name}'", gravity)
         self._masses: dict[str, Mass] = {}
         self._edges: dict[str, Edge] = {}  # by child
         self._joint_names: dict[str, str] = {}  # joint -> child
@@ -209,8 +209,8 @@ class ModelBuilder:
 
     @public
     def add_constraint(
-        self, name: str, *, phi: Callable | None = None, joints: Sequence[str] = (),
-        gamma: Callable | None = None, independent: Sequence[str] = (),
+        self, name: str, *, phi: Callable[..., Any] | None = None, joints: Sequence[str] = (),
+        gamma: Callable[..., Any] | None = None, independent: Sequence[str] = (),
         dependent: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Your own loop: phi(q of `joints`) = 0, or dependent positions = gamma(independent ones).
@@ -427,7 +427,9 @@ class ModelBuilder:
             frames.append(Frame(name, carrier, (placement @ X).rounded()))
         return frames + tree.welded_frames()
 
-    def _driven(self, tree: SpanningTree, edges: dict, notes: list[str]) -> list[Actuator]:
+    def _driven(
+        self, tree: SpanningTree, edges: dict[Any, Any], notes: list[str]
+    ) -> list[Actuator]:
         """The actuators, without those of joints that turned out not to move."""
         actuators = []
         for name, (joint, gear, limit) in self._actuators.items():
@@ -441,7 +443,7 @@ class ModelBuilder:
         return actuators
 
 
-def _embedded(tree, loops, groups, positions: dict, analytic: bool) -> list[Embedding]:
+def _embedded(tree, loops, groups, positions: dict[Any, Any], analytic: bool) -> list[Embedding]:
     """The embedding of each group of bodies; `positions` become assembled."""
     embeddings, loops_of = [], _by_first_body(loops)
     for members in groups:
@@ -453,7 +455,7 @@ def _embedded(tree, loops, groups, positions: dict, analytic: bool) -> list[Embe
     return embeddings
 
 
-def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:
+def _made(tree: SpanningTree, makers: Mapping[Any, Any]) -> tuple[Loop, ...]:
     loops = tuple(make(tree) for make in makers.values())
     for loop in loops:
         if not loop.bodies:
@@ -461,7 +463,7 @@ def _made(tree: SpanningTree, makers: Mapping) -> tuple[Loop, ...]:
     return loops
 
 
-def _by_first_body(loops: Sequence) -> dict[int, list[int]]:
+def _by_first_body(loops: Sequence[Any]) -> dict[int, list[int]]:
     """Numbers of loops by the first body of each."""
     found: dict[int, list[int]] = {}
     for k, loop in enumerate(loops):
@@ -494,7 +496,7 @@ def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[
 def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:
     if kind not in KINDS:
         raise ModelError(f"joint '{name}': {unknown('joint kind', kind, KINDS)}")
-    options: dict = {}
+    options: dict[Any, Any] = {}
     if kind not in ("free", "spherical", "fixed"):
         options["axis"] = unit(axis)
     if kind == "universal":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class IndependentTree:
     select: np.ndarray
     carrier: dict[int, tuple[int, Transform]]
 
-    def frame(self, frame: Frame) -> Frame:
+    def frame(self, frame: Any) -> Frame:
         """The same frame on the independent tree."""
         body, X = self.carrier[frame.body]
         return Frame(frame.name, body, frame.placement @ X)
@@ -98,7 +99,7 @@ def independent_tree(model: Model) -> IndependentTree:
     return IndependentTree(bare, with_armature, frozen(armature), select, moved)
 
 
-def _tree(name: str, gravity, bodies: list[Body], reference: dict) -> Model:
+def _tree(name: str, gravity, bodies: list[Body], reference: dict[Any, Any]) -> Model:
     """A model without loops, one body a cluster."""
     groups = [[i] for i in range(len(bodies))]
     embeddings = [OpenJoint((body,), ()) for body in bodies]
@@ -123,7 +124,7 @@ def _independent_bodies(model: Model) -> list[int]:
     return keep
 
 
-def _carrier(model: Model, i: int, index: dict) -> tuple[int, Transform]:
+def _carrier(model: Model, i: int, index: dict[Any, Any]) -> tuple[int, Transform]:
     """The independent body (or world) that carries body i at the reference, and the way from it."""
     X = Transform.identity()
     while i not in index:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def repartition(model: Model, q: ArrayLike, independent: Iterable[str] = ()) -> 
     return with_embeddings(model, renew)
 
 
-def _best_partition(joint: ImplicitJoint, positions: dict, wanted: list[str]) -> ImplicitJoint:
+def _best_partition(joint: Any, positions: dict[Any, Any], wanted: list[str]) -> ImplicitJoint:
     K, _ = joint.constraint(positions, None)
     count = len(joint.kept)
     if rank(K) < count:
@@ -130,7 +130,7 @@ def analytic(
     )
 
 
-def _move_to_branch(joint: ExplicitJoint, positions: dict) -> None:
+def _move_to_branch(joint: ExplicitJoint, positions: dict[Any, Any]) -> None:
     q = np.concatenate([positions[body.index] for body in joint.coordinates])
     with np.errstate(invalid="ignore"):
         moved = joint.positions(q)
@@ -212,7 +212,7 @@ def _check_same_mechanism(old: Model, new: Model) -> None:
         )
 
 
-def _check_branch(cluster: Cluster, positions: Mapping, q: np.ndarray) -> None:
+def _check_branch(cluster: Cluster, positions: Mapping[Any, Any], q: np.ndarray) -> None:
     """Refuse positions that the cluster's closed form does not give back from its own part of q."""
     with np.errstate(invalid="ignore"):
         given = cluster.embedding.positions(q)
@@ -259,7 +259,7 @@ def convert_force(old: Model, new: Model, q: Array, tau: Array) -> Array:
     return joined(parts)
 
 
-def _changes(old: Model, new: Model, q, v=None) -> list:
+def _changes(old: Model, new: Model, q, v=None) -> list[Any]:
     """(old columns, T, drift) of each cluster: v_new = T v_old, a_new = T a_old + drift."""
     out = []
     for before, after in zip(old.clusters, new.clusters, strict=True):

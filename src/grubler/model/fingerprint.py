@@ -19,6 +19,7 @@ import types
 from collections import OrderedDict
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,10 @@ class Unknown:
     def __bool__(self) -> bool:
         return False
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: Any) -> bool:
         return False
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return "<unknown fingerprint>"
@@ -50,7 +51,7 @@ _TEXT = (str, bool, int, float, complex, Fraction, Decimal, type(None), type(...
 _MAPPINGS = (dict, OrderedDict, types.MappingProxyType)
 
 
-def fingerprint(*objects) -> str | Unknown:
+def fingerprint(*objects: Any) -> str | Unknown:
     """A hex digest of the objects' contents, or UNKNOWN where a user's code is among them."""
     try:
         return _Digest(code=True).of(objects)
@@ -58,7 +59,7 @@ def fingerprint(*objects) -> str | Unknown:
         return UNKNOWN
 
 
-def data_digest(*objects) -> str:
+def data_digest(*objects: Any) -> str:
     """A hex digest of the objects' data: of a user's function its name and the values that it
     holds, of an object of a user's class its attributes."""
     return _Digest(code=False).of(objects)

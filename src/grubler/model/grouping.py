@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
+from typing import Any
 
 from ..errors import ModelError
 from ..mechanism.loops import Loop
@@ -78,7 +79,9 @@ def _joined(n: int, sets: Iterable[Iterable[int]]) -> list[int]:
     return [first(i) for i in range(n)]
 
 
-def _search(bodies: Sequence[Body], start: tuple, closed: set) -> tuple[tuple | None, bool]:
+def _search(
+    bodies: Sequence[Body], start: tuple[Any, ...], closed: set[Any]
+) -> tuple[tuple[Any, ...] | None, bool]:
     """The cheapest tree that merging can reach, or None; and whether that is proven."""
     first = _rated(bodies, start, 0)
     open_, seen, work = [first], {start}, 0
@@ -99,7 +102,9 @@ def _search(bodies: Sequence[Body], start: tuple, closed: set) -> tuple[tuple | 
     return min(trees, default=(0, None))[1], False
 
 
-def _dive(bodies: Sequence[Body], group: tuple, closed: set) -> tuple | None:
+def _dive(
+    bodies: Sequence[Body], group: tuple[Any, ...], closed: set[Any]
+) -> tuple[Any, ...] | None:
     """A tree by one merge after the other without a search, or None.
 
     Of two parents on different branches the two merge, level by level; otherwise the lower one
@@ -124,22 +129,24 @@ def _dive(bodies: Sequence[Body], group: tuple, closed: set) -> tuple | None:
         group = _merged(group, max(options, key=best.get))
 
 
-def _mended(group: tuple, conflict: tuple, closed: set) -> Iterator[tuple]:
+def _mended(
+    group: tuple[Any, ...], conflict: tuple[Any, ...], closed: set[Any]
+) -> Iterator[tuple[Any, ...]]:
     """The groupings in which a cluster no longer hangs from both of two others."""
     for pair in combinations(conflict, 2):
         if WORLD not in pair and closed.isdisjoint(pair):
             yield _merged(group, pair)
 
 
-def _merged(group: Sequence[int], members: Iterable[int]) -> tuple:
+def _merged(group: Sequence[int], members: Iterable[int]) -> tuple[Any, ...]:
     """The grouping with the clusters of some bodies made one, labelled by its first body."""
     labels = {group[m] for m in members}
     return tuple(min(labels) if label in labels else label for label in group)
 
 
-def _sizes(bodies: Sequence[Body], group: Sequence[int]) -> Counter:
+def _sizes(bodies: Sequence[Body], group: Sequence[int]) -> Counter[Any]:
     """Degrees of freedom of each cluster's tree joints."""
-    size: Counter = Counter()
+    size: Counter[Any] = Counter()
     for body in bodies:
         size[group[body.index]] += body.joint.nv
     return size
@@ -149,7 +156,7 @@ def _price(bodies: Sequence[Body], group: Sequence[int]) -> int:
     return cost(_sizes(bodies, group).values())
 
 
-def _rated(bodies: Sequence[Body], group: tuple, number: int) -> tuple:
+def _rated(bodies: Sequence[Body], group: tuple[Any, ...], number: int) -> tuple[Any, ...]:
     """(bound, conflicts left, number, group, a conflict to be mended or None), in order of promise.
 
     No tree made from this grouping costs less than the bound. The increases of several conflicts
@@ -182,7 +189,9 @@ def _parents(bodies: Sequence[Body], group: Sequence[int]) -> dict[int, list[int
     return parents
 
 
-def _increase(size: Mapping, parents: Mapping, label: int, a: int, b: int) -> tuple[int, set]:
+def _increase(
+    size: Mapping[Any, Any], parents: Mapping[Any, Any], label: int, a: int, b: int
+) -> tuple[int, set[Any]]:
     """By how much a conflict raises the cost at least, and the clusters that this figure is about.
 
     The paths to `label` from the nearest common ancestor of a and b must become one path.
@@ -200,7 +209,7 @@ def _increase(size: Mapping, parents: Mapping, label: int, a: int, b: int) -> tu
     return folded - cost(size[x] for x in involved), involved
 
 
-def _upward(parents: Mapping, label: int, here: int) -> list[int]:
+def _upward(parents: Mapping[Any, Any], label: int, here: int) -> list[int]:
     """The path from a cluster to the world, or to where it meets `label` or itself."""
     path = [here]
     while here != WORLD:
@@ -212,7 +221,7 @@ def _upward(parents: Mapping, label: int, here: int) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def _folded(low: int, a: tuple, b: tuple, top: int) -> int:
+def _folded(low: int, a: tuple[Any, ...], b: tuple[Any, ...], top: int) -> int:
     """The least cost of two paths of clusters with common ends, made one path: from a cluster of
     size `low` up to one of size `top` (0: the world, which nothing joins), a and b in between.
 
@@ -249,7 +258,7 @@ def _check_wanted(bodies, loops, wanted, group) -> None:
         )
 
 
-def _no_tree(bodies, group, closed: set) -> str:
+def _no_tree(bodies, group, closed: set[Any]) -> str:
     child, a, b = _rated(bodies, group, 0)[-1]
     up = ["the world" if i == WORLD else f"'{bodies[i].name}'" for i in (a, b)]
     members = [bodies[i].name for i in range(len(bodies)) if group[i] == group[child]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -322,7 +322,7 @@ class Model:
         )
 
 
-def as_vector(what: str, x: ArrayLike, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
+def as_vector(what: str, x: Any, n: int, names: tuple[str, ...] = ()) -> np.ndarray:
     """A float vector of length n, or an InputError that names the argument."""
     if np.ma.is_masked(x):
         raise InputError(f"{what} is a masked array: fill in the numbers that are missing")

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def ratio_names(model: Model) -> tuple[str, ...]:
 
 
 @public
-def with_parameters(model: Model, values: dict) -> Model:
+def with_parameters(model: Model, values: dict[Any, Any]) -> Model:
     """The same mechanism with other numbers, floats or symbols; its clusters stay as they are."""
     values = {name: _checked(model, name, x) for name, x in values.items()}
     bodies = model.bodies
@@ -93,7 +94,7 @@ def _couplings(model: Model) -> list[LinearCoupling]:
     return [loop for loop in model.loops if isinstance(loop, LinearCoupling)]
 
 
-def _body(body, values: dict):
+def _body(body, values: dict[Any, Any]):
     i = body.index
     changes = {}
     if "mass" in values:
@@ -116,7 +117,7 @@ def _body(body, values: dict):
     return new
 
 
-def _renewed(model: Model, ratios) -> dict:
+def _renewed(model: Model, ratios) -> dict[Any, Any]:
     """New linear couplings by the identity of the old ones."""
     renewed, start = {}, 0
     for loop in _couplings(model):
@@ -126,7 +127,7 @@ def _renewed(model: Model, ratios) -> dict:
     return renewed
 
 
-def _cluster(cluster, renewed: dict):
+def _cluster(cluster, renewed: dict[Any, Any]):
     joint = cluster.embedding
     steps = getattr(joint, "steps", ())
     solved = [step.name for step in steps if isinstance(step, LinearCoupling)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +21,14 @@ from ..mechanism.loops import Loop, LoopJoint
 from ..mechanism.parts import WORLD, Body, TreeJoint
 from ..tolerances import RIGID
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 LONGEST = 3  # links in a row that may spin together
 TRIALS = 4  # neighbours at which a joint must rest that is said never to move
 
 
-def rigid_loops(joint: Embedding, positions: Mapping) -> tuple[Loop, ...]:
+def rigid_loops(joint: Embedding, positions: Mapping[Any, Any]) -> tuple[Loop, ...]:
     """The loops of a cluster none of whose joints ever moves."""
     if not joint.implicit or joint.nv == 0:
         return joint.loops if joint.nv == 0 else ()
@@ -39,7 +43,7 @@ def rigid_loops(joint: Embedding, positions: Mapping) -> tuple[Loop, ...]:
     return tuple(loop for loop in found if resting >= set(loop.bodies))
 
 
-def neighbours(joint: Embedding, positions: Mapping, count: int) -> list[dict]:
+def neighbours(joint: Embedding, positions: Mapping[Any, Any], count: int) -> list[dict[Any, Any]]:
     """Assembled positions of a cluster that are some tenths of a radian or metre away."""
     rng, found = np.random.default_rng(0), []
     for _ in range(3 * count):
@@ -56,7 +60,7 @@ def neighbours(joint: Embedding, positions: Mapping, count: int) -> list[dict]:
     return found
 
 
-def _resting(joint: Embedding, positions: Mapping) -> set[int]:
+def _resting(joint: Embedding, positions: Mapping[Any, Any]) -> set[int]:
     """Bodies whose tree joints do not move at these positions."""
     G, _, _ = joint.velocity_map(positions, None)
     size = np.abs(G).max(initial=1.0)
@@ -72,8 +76,8 @@ class Changes:
 
 
 def welded(
-    bodies: Sequence[Body], loops: Sequence[Loop], rigid: Sequence[Loop], positions: Mapping,
-    notes: list[str],
+    bodies: Sequence[Body], loops: Sequence[Loop], rigid: Sequence[Loop],
+    positions: Mapping[Any, Any], notes: list[str],
 ) -> Changes:  # fmt: skip
     """The joints of rigid loops fixed where they are, which `notes` then say.
 
@@ -98,14 +102,14 @@ def welded(
     return Changes(joints, frozenset(names))
 
 
-def fixed(joint: TreeJoint, position) -> TreeJoint:
+def fixed(joint: TreeJoint, position: Array) -> TreeJoint:
     """The joint held at a position for good."""
     return TreeJoint(joint.name, KINDS["fixed"](), joint.transform(position).rounded())
 
 
 def locked(
     bodies: Sequence[Body], groups: Sequence[Sequence[int]], embeddings: Sequence[Embedding],
-    positions: Mapping, notes: list[str],
+    positions: Mapping[Any, Any], notes: list[str],
 ) -> Changes:  # fmt: skip
     """Joints that lock the idle freedoms, which `notes` then say."""
     changed: dict[str, TreeJoint] = {}
@@ -143,7 +147,7 @@ class IdleMotion:
 
 
 def idle_motions(
-    joint: Embedding, positions: Mapping, carriers: Iterable[int] = ()
+    joint: Embedding, positions: Mapping[Any, Any], carriers: Iterable[int] = ()
 ) -> list[IdleMotion]:
     """The idle freedoms of a cluster at assembled positions that are not singular.
 
@@ -174,7 +178,9 @@ def idle_motions(
     return found
 
 
-def lock(bodies: Sequence[Body], idle: IdleMotion, positions: Mapping):
+def lock(
+    bodies: Sequence[Body], idle: IdleMotion, positions: Mapping[Any, Any]
+) -> tuple[int, TreeJoint | None]:
     """A body that takes part in an idle motion and the joint that locks it, or None for the joint.
 
     Of joints of one degree of freedom the one that moves most becomes fixed. Otherwise a joint of
@@ -212,7 +218,7 @@ def _chains(joint: Embedding) -> Iterator[tuple[LoopJoint, tuple[int, ...]]]:
                         yield loop, tuple(ring[start : start + length])
 
 
-def _twists(joint: Embedding, positions: Mapping, G: np.ndarray) -> dict[int, np.ndarray]:
+def _twists(joint: Embedding, positions: Mapping[Any, Any], G: np.ndarray) -> dict[int, np.ndarray]:
     """The velocity of each body of a cluster (6, nv), its parent at rest, in the parent's axes."""
     into, twists = {}, {}
     for body in joint.bodies:

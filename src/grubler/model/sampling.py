@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def random_state(model: Model, rng: np.random.Generator) -> tuple[np.ndarray, np
 
 
 @lru_cache(maxsize=64)
-def _start(model: Model) -> dict:
+def _start(model: Model) -> dict[Any, Any]:
     """Where random steps start, by body index: the reference, away from limits in a closed loop.
 
     Next to its limits a linkage can move in few directions, and most random steps would fail.
@@ -99,7 +100,7 @@ def _range(body: Body, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([low - at]), np.array([max(low, high) - at])
 
 
-def _random_cluster(cluster: Cluster, begin: dict, step: np.ndarray) -> dict:
+def _random_cluster(cluster: Cluster, begin: dict[Any, Any], step: np.ndarray) -> dict[Any, Any]:
     """Positions of a cluster's joints after a step from the start, or a shorter one."""
     joint = cluster.embedding
     start = {i: begin[i] for i in cluster.bodies}
@@ -138,7 +139,7 @@ def _along(joint, positions, step):
         return np.where(largest_entry(tangent) < LEAP, tangent, step)
 
 
-def _usable(joint, start: dict, positions: dict) -> bool:
+def _usable(joint, start: dict[Any, Any], positions: dict[Any, Any]) -> bool:
     """Within reach of the loops, within limits, and in the same aspect as the start: no singularity
     of the partition lies between, where branches meet."""
     if not all(np.all(np.isfinite(x)) for x in positions.values()):
@@ -157,7 +158,7 @@ def _pivots(joint, positions):
     return K[:, list(joint.dependent)]
 
 
-def _side(joint, start: dict) -> float:
+def _side(joint, start: dict[Any, Any]) -> float:
     """The sign of det K_d: it changes where assemblies of a linkage meet."""
     return np.linalg.slogdet(_pivots(joint, start))[0]
 

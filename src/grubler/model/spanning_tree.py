@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Edge:
 class SpanningTree:
     """The spanning tree: bodies in the order given, parents first, fixed joints welded."""
 
-    def __init__(self, masses: dict, edges: dict, joint_names: dict):
+    def __init__(self, masses: dict[Any, Any], edges: dict[Any, Any], joint_names: dict[Any, Any]):
         self._check_graph(masses, edges)
         self._masses, self._edges, self._joint_names = masses, edges, joint_names
         # every body's moving root and the transform from that root into the body
@@ -47,10 +48,10 @@ class SpanningTree:
         for name, (root, _) in self._weld.items():
             self._welded.setdefault(root, []).append(name)
         self._index = {name: i for i, name in enumerate(moving)} | {"world": WORLD}
-        self.bodies = tuple(self._body(name) for name in moving)
+        self.bodies: tuple[Body, ...] = tuple(self._body(name) for name in moving)
 
     @staticmethod
-    def _check_graph(masses: dict, edges: dict) -> None:
+    def _check_graph(masses: dict[Any, Any], edges: dict[Any, Any]) -> None:
         for edge in edges.values():
             for end in (edge.parent, edge.child):
                 if end != "world" and end not in masses:
@@ -81,7 +82,7 @@ class SpanningTree:
             connected.update(seen)
 
     @staticmethod
-    def _order(masses: dict, edges: dict) -> list[str]:
+    def _order(masses: dict[Any, Any], edges: dict[Any, Any]) -> list[str]:
         """The order in which bodies were added, parents first."""
         placed = {"world"}
         order: list[str] = []
@@ -131,7 +132,7 @@ class SpanningTree:
         root, X = self._weld[body]
         return self._index[root], X
 
-    def joints(self, user: str, names) -> tuple[Body, ...]:
+    def joints(self, user: str, names: Any) -> tuple[Body, ...]:
         for name in names:
             if name not in self._joint_names:
                 raise ModelError(f"'{user}': {unknown('joint', name, self._joint_names)}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.builder import ModelBuilder
+
+if TYPE_CHECKING:
+    pass
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -40,15 +43,22 @@ def mirrored(point: Vector, side: int) -> Vector:
 
 
 def rotor(
-    axis: str, xyz: Vector, mass: float, axial: float, transverse: float, rpy=(0.0, 0.0, 0.0)
-):
+    axis: str,
+    xyz: Vector,
+    mass: float,
+    axial: float,
+    transverse: float,
+    rpy: Any = (0.0, 0.0, 0.0),
+) -> Any:
     """A rotor: a body symmetric about its own axis."""
     moments = {name: axial if name == axis else transverse for name in AXES}
     inertia = (moments["x"], 0.0, 0.0, moments["y"], 0.0, moments["z"])
     return Part(axis, xyz, mass, (0.0, 0.0, 0.0), inertia, rpy)
 
 
-def add_part(b: ModelBuilder, body: str, joint: str, parent: str, part: Part, **options) -> None:
+def add_part(
+    b: ModelBuilder, body: str, joint: str, parent: str, part: Part, **options: Any
+) -> None:
     """Add a body and the revolute joint that carries it."""
     b.add_body(body, part.mass, part.com, part.inertia, physical=part.physical)
     b.add_joint(
@@ -63,7 +73,9 @@ def add_part(b: ModelBuilder, body: str, joint: str, parent: str, part: Part, **
     )
 
 
-def add_base(b: ModelBuilder, body: str, joint: str, mass: float, com: Vector, inertia: Vector):
+def add_base(
+    b: ModelBuilder, body: str, joint: str, mass: float, com: Vector, inertia: Vector
+) -> None:
     """Add a body that floats freely in the world."""
     b.add_body(body, mass, com, inertia)
     b.add_joint(joint, "free", "world", body)

@@ -13,7 +13,7 @@ are spatial and drawn at random, as there, but with inertias that a body can hav
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -72,9 +72,9 @@ class Source(Protocol):
 class Uniform:
     """Equal links of 1 m and 1 kg in the x-y plane, massless rotors, gear 2 and belt 3."""
 
-    gravity = (9.81, 0.0, 0.0)
+    gravity: tuple[float, float, float] = (9.81, 0.0, 0.0)
 
-    def __init__(self, contacts):
+    def __init__(self, contacts: tuple[tuple[float, ...], ...]):
         self._contacts = contacts
 
     def _part(self, i, mass, com, izz):
@@ -82,26 +82,26 @@ class Uniform:
         place = (1.0 if i else 0.0, 0.0, 0.0)
         return Part("z", place, mass, com, inertia, physical=False)
 
-    def link(self, i):
+    def link(self, i: int) -> Part:
         return self._part(i, 1.0, (0.5, 0.0, 0.0), 1.0)
 
-    def rotor(self, i):
+    def rotor(self, i: int) -> Part:
         return self._part(i, 0.0, (0.0, 0.0, 0.0), 1e-4)
 
-    def gear(self):
+    def gear(self) -> float:
         return 2.0 * 3.0
 
-    def belts(self):
+    def belts(self) -> tuple[float, ...]:
         return (2.0 * 3.0, 2.0 * 3.0, 2.0 * 3.0 * 1.0)
 
-    def contact(self, i):
+    def contact(self, i: int) -> tuple[float, ...]:
         return self._contacts[i % len(self._contacts)]
 
 
 class Drawn:
     """Random spatial links and small rotors; integer teeth, or real ratios of either sign."""
 
-    gravity = (0.0, 0.0, -9.81)
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
 
     def __init__(self, seed: int, real_ratios: bool = False):
         self._rng = np.random.default_rng(seed)
@@ -124,24 +124,24 @@ class Drawn:
             inertia=tuple(float(x) for x in inertia[np.triu_indices(3)]),
         )
 
-    def link(self, i):
+    def link(self, i: int) -> Any:
         return self._part(1.0)
 
-    def rotor(self, i):
+    def rotor(self, i: int) -> Any:
         return self._part(1e-4)
 
-    def gear(self):
+    def gear(self) -> float:
         if self._real:
             return float(self._rng.choice([-1.0, 1.0]) * self._rng.uniform(1.0, 10.0))
         return float(self._rng.integers(1, 6))
 
-    def belts(self):
+    def belts(self) -> tuple[float, float, float]:
         if self._real:
             return (self.gear(), self.gear(), self.gear())
         first, second = self.gear() * self.gear(), self.gear() * self.gear()
         return (first, second, second * self.gear())
 
-    def contact(self, i):
+    def contact(self, i: int) -> tuple[float, ...]:
         return self._vector()
 
 
@@ -179,7 +179,7 @@ def _checked(name: str, n: int, step: int) -> str:
     return f"{name}{n}"
 
 
-def _geared_chain(name: str, n: int, source: Source) -> Model:
+def _geared_chain(name: str, n: int, source: Any) -> Model:
     b = ModelBuilder(_checked(name, n, 1), gravity=source.gravity)
     parent = "world"
     for i in range(n):
@@ -193,7 +193,7 @@ def _geared_chain(name: str, n: int, source: Source) -> Model:
     return b.build()
 
 
-def _belted_chain(name: str, n: int, source: Source) -> Model:
+def _belted_chain(name: str, n: int, source: Any) -> Model:
     b = ModelBuilder(_checked(name, n, 2), gravity=source.gravity)
     parent = "world"
     for i in range(n // 2):

@@ -6,10 +6,12 @@ licence, (c) 2023 Matthew Chignoli; the planar leg's links have inertia about z 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..model import Model
 from ..model.builder import ModelBuilder
 
-BAR = {"mass": 3.3, "inertia": (0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673)}
+BAR: dict[Any, Any] = {"mass": 3.3, "inertia": (0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673)}
 Y = (0.0, 1.0, 0.0)
 
 

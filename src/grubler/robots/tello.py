@@ -12,12 +12,17 @@ angles of the two links that they move.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..model import Model
 from ..model.builder import ModelBuilder
 from ._parts import Part, add_base, add_part, rotor
 from .mit_humanoid import ARM
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 BASE = "torso"
 RATIO = 6.0
@@ -90,7 +95,7 @@ CONTACTS = (
 )
 
 
-def hip_phi(q):
+def hip_phi(q: Array) -> Array:
     """The hip differential: zero for motor angles q[0], q[1], gimbal q[2] and thigh q[3]."""
     y1, y2, a, b = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
     return np.stack([_hip_row(y1, a, b, 1.0), _hip_row(y2, a, b, -1.0)])
@@ -110,7 +115,7 @@ def _hip_row(y, a, b, s):
     )
 
 
-def hip_gamma(y):
+def hip_gamma(y: Array) -> Array:
     """The motor angles of the hip differential at gimbal angle y[0] and thigh angle y[1]."""
     return RATIO * np.stack([_hip_motor(y[0], y[1], 1.0), _hip_motor(y[0], y[1], -1.0)])
 
@@ -129,7 +134,7 @@ def _hip_motor(a, b, s):
     return np.arctan2(A * C - B * D, B * C + A * D)
 
 
-def knee_phi(q):
+def knee_phi(q: Array) -> Array:
     """The knee-ankle differential: zero for motor angles q[0], q[1], shin q[2] and foot q[3]."""
     y1, y2, a, b = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
     d = (y1 - y2) / 2
@@ -145,7 +150,7 @@ def knee_phi(q):
     return np.stack([ankle, a - (y1 + y2) / 2])
 
 
-def knee_gamma(y):
+def knee_gamma(y: Array) -> Array:
     """The motor angles of the knee-ankle differential at shin angle y[0] and foot angle y[1]."""
     a, beta = y[0], y[1] + np.deg2rad(180 - 66)
     c9, s9 = np.cos(np.pi / 9), np.sin(np.pi / 9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..coordinates.assembly import close
@@ -14,7 +16,7 @@ STEEPEST = 100.0  # times their size at the reference: slopes of a closed form a
 SAMPLES = 8  # states whose pivots are looked at
 
 
-def typical_sizes(joint, reference) -> tuple[np.ndarray, np.ndarray]:
+def typical_sizes(joint: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
     """The sizes of the pivots of K_d in the order of elimination, and of the kept rows of K, of an
     implicit cluster: the largest among the reference and some neighbours."""
     pivots, rows = np.zeros(len(joint.dependent)), np.zeros(len(joint.kept))
@@ -42,7 +44,7 @@ def _neighbours(joint, reference):
             continue
 
 
-def slope(joint, reference) -> float:
+def slope(joint: Any, reference: Any) -> float:
     """The size of G at the reference, at least 1."""
     positions = {body.index: reference[body.index] for body in joint.bodies}
     G, _, _ = joint.velocity_map(positions, None)

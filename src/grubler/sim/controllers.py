@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..compiler import CompiledFunction
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 class BadTorque(Exception):
@@ -17,7 +21,10 @@ class BadTorque(Exception):
 class Table:
     """Torques known before the run: (nv,), (N, nv), (steps, nv) or (steps, N, nv)."""
 
-    def __init__(self, values, each_step: bool):
+    values: Any
+    each_step: bool
+
+    def __init__(self, values: Any, each_step: bool):
         self.values, self.each_step = values, each_step
         self.zero = not values.any()
 
@@ -32,10 +39,13 @@ class Table:
 class Law:
     """A function `tau = controller(t, q, v)` called between steps, with copies of the state."""
 
-    def __init__(self, controller: Callable, shape: tuple[int, ...]):
+    controller: Callable[..., Any]
+    shape: tuple[int, ...]
+
+    def __init__(self, controller: Callable[..., Any], shape: tuple[int, ...]):
         self.controller, self.shape = controller, shape
 
-    def __call__(self, t: float, q, v) -> np.ndarray:
+    def __call__(self, t: float, q: Array, v: Array) -> np.ndarray:
         try:
             tau = self.controller(t, q.copy(), v.copy())
         except Exception as error:
@@ -58,7 +68,7 @@ class Law:
         return given
 
 
-def controller_of(controller, steps: int, shape: tuple[int, ...]) -> Table | Law:
+def controller_of(controller: Any, steps: int, shape: tuple[int, ...]) -> Table | Law:
     """The controller of a run of `steps` steps with velocities of `shape`, (nv,) or (N, nv)."""
     if controller is None:
         return Table(np.zeros(shape[-1]), False)
@@ -91,7 +101,7 @@ def controller_of(controller, steps: int, shape: tuple[int, ...]) -> Table | Law
     return Table(table, each_step)
 
 
-def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable:
+def _by_name(controller: CompiledFunction, lead: tuple[int, ...]) -> Callable[..., Any]:
     """A compiled function of some of t (1,), q and v, as a controller."""
     names = [a.name for a in controller.inputs]
     if unknown_names := sorted(set(names) - {"t", "q", "v"}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ..compiled import problem as compiled
 from ..model import Model
 from ..tolerances import ENERGY_NOISE
 from .kernel import Kernel
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 LOOKED_AT = 3  # states before the end that are looked at
 OTHER_ROWS = 100.0  # times better conditioned: then other rows would close the loop here
@@ -33,7 +37,7 @@ _SINGULAR = {
 }
 
 
-def reason(kernel: Kernel, q, v, carried) -> str:
+def reason(kernel: Kernel, q: Array, v: Array, carried: Any) -> str:
     """Which loop was at a singularity in the last states (q (T, nq), ...), in words; or
     empty."""
     last = list(zip(q, v, carried, strict=True))[-LOOKED_AT:]
@@ -77,7 +81,7 @@ class EnergyBalance:
     For runs without passive forces and laws, whose power is not known outside the kernel.
     """
 
-    def __init__(self, model: Model, integrator: str, dt: float, q, v):
+    def __init__(self, model: Model, integrator: str, dt: float, q: Any, v: Array):
         self._energy = _compiled_energy(model)
         self._lost, self._dt, self._largest = LOST[integrator], dt, 0.0
         self._before = self._of(q, v)
@@ -86,7 +90,7 @@ class EnergyBalance:
         kinetic, potential = (np.asarray(x) for x in self._energy(q, v))
         return kinetic, potential
 
-    def violated(self, q, v, tau) -> tuple[int, int] | None:
+    def violated(self, q: Array, v: Array, tau: Array) -> tuple[int, int] | None:
         """(the last state that is right, the robot) where an energy is wrong after the steps in
         between, else None; q and v (n + 1, ..., n), tau (n, ..., nv); the robot of one is 0."""
         power = np.zeros(tau.shape[:-1])

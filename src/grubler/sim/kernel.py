@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,12 @@ from ..model.fingerprint import fingerprint
 from .spaces import Partitioned, Spanning
 from .step import INTEGRATORS, contact_step
 
+if TYPE_CHECKING:
+    from ..compiled.checked import CheckedFunction
+    from ..compiler.runtime.function import CompiledFunction
+    from ..gpu.function import GpuFunction
+    from ..typing import Array
+
 
 class Kernel:
     """One recorded step of a simulation as a traced function, and what it reads and writes.
@@ -23,6 +30,14 @@ class Kernel:
     where loops are closed implicitly, the velocities of their joints, see `Spanning.lift`, and then
     the record of the contacts, see `Contacting`. A step that fails gives velocities that are NaN.
     """
+
+    inputs: list[str]
+    model: Model
+    dt: float
+    integrator: str
+    substeps: int
+    control: Callable[..., Any] | None
+    dtype: str
 
     def __init__(
         self, model: Model, dt: float, integrator: str, passive, control: Callable | None,
@@ -42,15 +57,17 @@ class Kernel:
         about = model, integrator, dt, substeps, dtype, passive, control, contacting
         self.key = fingerprint("simulator", *about) or None
 
-    def compile(self, target: str, arch: str | None):
+    def compile(
+        self, target: str, arch: str | None
+    ) -> CompiledFunction | CheckedFunction | GpuFunction:
         """The step as machine code."""
         return self._compiled("step", self.recorded, target, arch)
 
-    def compile_motion(self):
+    def compile_motion(self) -> CompiledFunction | CheckedFunction | GpuFunction:
         """(velocities, accelerations) of all tree joints at states with their torques."""
         return self._compiled("motion", self.motion, "cpu", None)
 
-    def _compiled(self, name: str, fn: Callable, target: str, arch: str | None):
+    def _compiled(self, name: str, fn: Callable[..., Any], target: str, arch: str | None):
         def traced(model, **arrays):
             given = [arrays.get(name, np.zeros(0)) for name in ("q", "v", "carried", "t", "tau")]
             return fn(np.concatenate(given[:-1]), given[-1])
@@ -62,7 +79,7 @@ class Kernel:
             key=None if self.key is None else f"{name} {self.key}",
         )  # fmt: skip
 
-    def recorded(self, x, tau):
+    def recorded(self, x: Array, tau: Array) -> tuple[Any, ...]:
         """The state after all substeps."""
         nq, nx, n = self.model.nq, self.model.nq + self.model.nv, self.substeps
         if self.spanning is None:
@@ -74,7 +91,7 @@ class Kernel:
             x = self._all_usual_or_each(x, tau)
         return x[:nq], x[nq:nx], x[nx : nx + self.carried]
 
-    def motion(self, x, tau):
+    def motion(self, x: Array, tau: Array) -> tuple[Array, Array | Any] | tuple[Array, Array]:
         q, v, carried, _ = self._parts(x)
         space = self.usual if self.spanning is None else self.spanning
         w = v if self.spanning is None else space.lift(q, v, carried[: self.lifted])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ POINTS = 2000  # more than a picture can show
 LINES = 10  # velocities that are drawn; more hide each other
 
 
-def plot(trajectory, path=None):
+def plot(trajectory: Any, path: Any = None) -> Any:
     """A figure of velocities, energy and loop gap; saved and closed where a path is given."""
     try:
         from matplotlib.figure import Figure

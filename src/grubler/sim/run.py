@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,20 +14,28 @@ from .controllers import BadTorque, Law, Table
 from .diagnosis import EnergyBalance, reason
 from .trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 EVERY = 1024  # steps between two looks at the states
 
 
 class Run:
     """The states of one run, in the kernel's precision, robots of a batch along the second axis."""
 
-    def __init__(self, sim, kernel, step, q, v, steps: int):
+    sim: Any
+    kernel: Any
+    step: Any
+    steps: int
+
+    def __init__(self, sim: Any, kernel: Any, step: Any, q: Any, v: Array, steps: int):
         self.sim, self.kernel, self.step, self.steps = sim, kernel, step, steps
         dtype, lead = sim.dtype, (steps + 1, *q.shape[:-1])
-        self.time = np.arange(steps + 1) * sim.dt * sim.substeps
-        self.q = np.empty((*lead, q.shape[-1]), dtype)
-        self.v = np.empty((*lead, v.shape[-1]), dtype)
-        self.tau = np.zeros((*lead, v.shape[-1]), dtype)
-        self.carried = np.zeros((*lead, kernel.carried), dtype)
+        self.time: Any = np.arange(steps + 1) * sim.dt * sim.substeps
+        self.q: Any = np.empty((*lead, q.shape[-1]), dtype)
+        self.v: Any = np.empty((*lead, v.shape[-1]), dtype)
+        self.tau: Any = np.zeros((*lead, v.shape[-1]), dtype)
+        self.carried: Any = np.zeros((*lead, kernel.carried), dtype)
         self.q[0], self.v[0] = q, v
         self.batched = q.ndim == 2
         self.balance = None
@@ -71,7 +80,7 @@ class Run:
         self.step.chain(arguments, [x[following] for x in arrays], stop - start)
         self.reached = stop
 
-    def _under_law(self, law: Law, start: int, stop: int) -> None:
+    def _under_law(self, law: Any, start: int, stop: int) -> None:
         one = self._one if self.batched else self._bound()
         for i in range(start, stop):
             self.reached = i
@@ -79,7 +88,7 @@ class Run:
             one(i)
             if not math.isfinite(self.v[i + 1].sum()):  # the law is never called with such a state
                 self._look(start, i + 1)
-        self.reached = stop
+        self.reached: int = stop
 
     def _bound(self):
         """A call that takes step i of one robot, on arrays of its own: quicker than `_one`."""
@@ -108,7 +117,7 @@ class Run:
         threads = self.sim.threads if self.batched else None
         self.step(*self._arguments(i), out=tuple(out), threads=threads)
 
-    def _arguments(self, rows) -> list:
+    def _arguments(self, rows) -> list[Any]:
         timed = [self.time.astype(self.q.dtype)[:, None][rows]] if self.sim.control else []
         if timed and isinstance(rows, int) and self.batched:
             timed = [np.broadcast_to(timed[0], (len(self.q[rows]), 1))]

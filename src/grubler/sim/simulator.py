@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -25,8 +25,13 @@ from .spaces import CLOSURE
 from .step import INTEGRATORS
 from .trajectory import Trajectory
 
+if TYPE_CHECKING:
+    pass
 
-class Simulator:
+Ran = TypeVar("Ran", Trajectory, GpuTrajectory)  # what a run leaves, by the target
+
+
+class Simulator(Generic[Ran]):
     """Steps of `dt` seconds with the chosen integrator.
 
     The whole step, dynamics, integration on the manifold and loop closure, is one compiled kernel.
@@ -44,6 +49,34 @@ class Simulator:
     machines without a compiler.
     """
 
+    model: Model
+    dt: float
+    integrator: str
+    batch: int | None
+    substeps: int
+    threads: int
+    control: Callable[..., Any]
+    target: str
+    dtype: str
+
+    @overload
+    def __init__(
+        self: Simulator[Trajectory], model: Model, dt: float = 1e-3,
+        integrator: str = "semi_implicit", *, target: Literal["cpu"] = "cpu",
+        batch: int | None = None, passive: Passive | None = None,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
+        dtype: str = "float64", arch: str | None = None,
+    ): ...  # fmt: skip
+
+    @overload
+    def __init__(
+        self: Simulator[GpuTrajectory], model: Model, dt: float = 1e-3,
+        integrator: str = "semi_implicit", *, target: Literal["cuda"],
+        batch: int | None = None, passive: Passive | None = None,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
+        dtype: str = "float64", arch: str | None = None,
+    ): ...  # fmt: skip
+
     def __init__(
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
@@ -55,7 +88,9 @@ class Simulator:
                        dtype)  # fmt: skip
         self.model, self.dt, self.integrator = model, float(dt), integrator
         self.batch, self.substeps, self.threads = batch, int(substeps), threads
-        self.passive = None if passive is None or passive.empty else passive.checked(model)
+        self.passive: Passive | None = (
+            None if passive is None or passive.empty else passive.checked(model)
+        )
         self.control, self.target, self.dtype = control, target, dtype
         self.contacts, self.solver = contacts, solver
         if solver is not None and contacts is None:
@@ -98,7 +133,7 @@ class Simulator:
         }  # fmt: skip
         return partial(type(self), **options), (self.model, self.dt, self.integrator)
 
-    def _about(self) -> dict:
+    def _about(self) -> dict[Any, Any]:
         """What a run on the GPU needs to know."""
         return {
             "dt": self.dt, "substeps": self.substeps, "batch": self.batch,
@@ -107,9 +142,7 @@ class Simulator:
             "model": self.model.name,
         }  # fmt: skip
 
-    def step(
-        self, q: Any, v: Any, tau: Any, out: tuple[Any, Any] | None = None, t: float = 0.0
-    ) -> tuple[Any, Any]:
+    def step(self, q: Any, v: Any, tau: Any, out: Any = None, t: float = 0.0) -> tuple[Any, Any]:
         """(q, v) after one recorded step: `substeps` times dt. On the GPU, arrays there; `t` is the
         time that `control` is given, there an array (1,).
 
@@ -146,7 +179,7 @@ class Simulator:
         index = dlpack.device_of(q, "argument 'q'")
         return DeviceArray.of(driver.device(index), nothing, self.dtype)
 
-    def run(self, q, v, controller=None, steps: int = 1000) -> Trajectory | GpuTrajectory:
+    def run(self, q: Any, v: Any, controller: Any = None, steps: int = 1000) -> Ran:
         """Simulate `steps` recorded steps from (q, v), which are not changed.
 
         `controller` is None (no torque), an array of torques (nv,), (steps, nv) or for a batch
@@ -198,7 +231,9 @@ class Simulator:
                 "with model.assemble(q)"
             )
 
-    def export(self, folder, *, name: str | None = None, candidates: int | None = 1) -> list[Path]:
+    def export(
+        self, folder: Any, *, name: str | None = None, candidates: int | None = 1
+    ) -> list[Path]:
         """Write the step for the GPU as a bundle that runs without this package's compiler:
         `grubler_bundle.load_simulation(name).run(q, v, controller, steps)`."""
         if self._gpu is None:

@@ -11,7 +11,9 @@ Householder reflections, and the accelerations N ż + ν of the joints are the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +30,9 @@ from ..model.exchange import with_embeddings
 from ..reduction.reduced import reduced
 from .conditioning import CHANGE, SMALL, SMALLEST, STEEPEST, slope, typical_sizes
 from .step import both
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 CLOSURE_STEPS = 12
 CLOSURE = {"float64": 1e-13, "float32": 1e-6}  # m or rad; what the precision can tell from zero
@@ -47,9 +52,14 @@ class Partitioned:
     independent joints of some cluster do not determine the others well.
     """
 
-    def __init__(self, model: Model, dt: float, passive, dtype: str):
+    model: Model
+    dt: float
+    passive: Any
+    dtype: str
+
+    def __init__(self, model: Model, dt: float, passive: Any, dtype: str):
         self.model, self.dt, self.passive, self.dtype = model, dt, passive, dtype
-        self.sizes = {
+        self.sizes: dict[int, tuple[Array, Array]] = {
             c.index: typical_sizes(c.embedding, model.reference)
             for c in model.clusters if c.embedding.implicit
         }  # fmt: skip
@@ -59,13 +69,13 @@ class Partitioned:
             and c.embedding.loops
         }  # fmt: skip
 
-    def regular(self, q, v):
+    def regular(self, q: Array, v: Array) -> Any | None:
         found = []
         for _, size, inverse in self._all_pivots(q):
             found.append(sum((x * (SMALLEST * p)) ** 2 for x, p in zip(inverse, size)) <= 1.0)
         return both(*found, self.slopes_regular(q, lambda cluster: v[cluster.v]))
 
-    def resolved(self, first, last):
+    def resolved(self, first: Any, last: Any) -> Any | None:
         """Whether no small pivot changes much between the first and the last state of a step.
 
         In coordinates at a distance d from their singularity, an integrator of order p errs by some
@@ -91,12 +101,12 @@ class Partitioned:
                 pivots, inverses = joint.pivots(joint.positions(q[cluster.q]))
                 yield pivots, self.sizes[cluster.index][0], inverses
 
-    def slopes_regular(self, q, velocity):
+    def slopes_regular(self, q: Array, velocity: Any) -> Any | None:
         """Whether closed forms are away from their dead points: there no coordinates help, since a
         closed form has one branch."""
         return both(*(size <= bound for _, size, bound in self.slopes(q, velocity)))
 
-    def slopes(self, q, velocity):
+    def slopes(self, q: Array, velocity: Any) -> Any:
         """(cluster, how steep it is, what that must not exceed) of each closed form that can end.
 
         The slopes G grow as 1 / d at a distance d from the dead point, which the next step must not
@@ -126,7 +136,7 @@ class Partitioned:
             step = joint.velocity_map(positions, None)[0] @ step
         return step
 
-    def rate(self, xi, v):
+    def rate(self, xi: Array, v: Array) -> Array:
         """dξ/dt at q ⊕ ξ from the velocity v."""
         parts = []
         for cluster in self.model.clusters:
@@ -137,7 +147,7 @@ class Partitioned:
                 parts += _rates(cluster.embedding.layout, xi[own], v[own])
         return joined(parts)
 
-    def acceleration(self, q, v, tau):
+    def acceleration(self, q: Array, v: Array, tau: Array) -> Array:
         if self.passive is not None:
             tau = tau + self.passive.force(self.model, q, v)
         return c_aba(self.model, q, v, tau)
@@ -151,7 +161,7 @@ class Partitioned:
     def land(self, q, v):
         return v
 
-    def spanning_motion(self, q, v, a):
+    def spanning_motion(self, q: Array, v: Array, a: Array) -> tuple[Array, Array | Any]:
         """(velocities, accelerations) of all tree joints."""
         G, g = spanning_map(self.model, q, v)
         return G @ v, G @ a + g
@@ -164,13 +174,15 @@ class NullSpaceJoint(ImplicitJoint):
     Its velocities are coordinates in a basis that changes with q: meant for one evaluation.
     """
 
-    def reframed(self, bodies, new):
+    def reframed(self, bodies: Any, new: Any) -> NullSpaceJoint:
         return self  # the basis must be the same wherever it is asked for
 
-    def rows(self, positions) -> RowSpace:
+    def rows(self, positions: Mapping[int, Array]) -> RowSpace:
         return RowSpace(self.constraint(positions, None)[0][list(self.kept)])
 
-    def velocity_map(self, positions, v):
+    def velocity_map(
+        self, positions: Mapping[int, Array], v: Array
+    ) -> tuple[Array, dict[Any, Any], dict[Any, Any]]:
         rows = self.rows(positions)
         N = rows.null_space()
         if v is None:
@@ -186,10 +198,14 @@ class Spanning:
     `regular` is false near a singularity of the mechanism itself.
     """
 
+    usual: Partitioned
+    dt: float
+    dtype: str
+
     def __init__(self, usual: Partitioned):
         self.usual, self.dt, self.dtype = usual, usual.dt, usual.dtype
-        self.model = with_embeddings(usual.model, _without_partition)
-        self.passive = usual.passive
+        self.model: Model = with_embeddings(usual.model, _without_partition)
+        self.passive: Any = usual.passive
         self._places, start = [], 0
         for cluster in self.model.clusters:
             n = cluster.embedding.nv_span if cluster.embedding.implicit else cluster.nv
@@ -205,7 +221,7 @@ class Spanning:
         """How many velocities stand beside v from step to step."""
         return sum(len(w) for w in self._weights.values())
 
-    def lift(self, q, v, carried):
+    def lift(self, q: Array, v: Array, carried: Any) -> Array:
         """All velocities from v and those carried from the step before.
 
         These count where they agree with v to the last bit: then nobody has changed v since, and
@@ -223,7 +239,7 @@ class Spanning:
             parts.append(own)
         return joined(parts)
 
-    def lower(self, w):
+    def lower(self, w: Array) -> tuple[Array, Array]:
         """(v, what is carried) of all velocities."""
         v, carried = [], [np.zeros(0)]
         for cluster, place in zip(self.usual.model.clusters, self._places):
@@ -289,17 +305,17 @@ class Spanning:
     def _predicted(self, cluster, positions, xi):
         return xi[self._places[cluster.index]]
 
-    def rate(self, xi, w):
+    def rate(self, xi: Array, w: Array) -> Array:
         parts = []
         for cluster, place in zip(self.model.clusters, self._places):
             parts += _rates(cluster.embedding.layout, xi[place], w[place])
         return joined(parts)
 
-    def land(self, q, w):
+    def land(self, q: Array, w: Array) -> Array:
         """The velocities projected onto those that the loops allow."""
         return joined([y if N is None else N @ y for _, N, _, y in self._maps(q, w)])
 
-    def spanning_motion(self, q, w, dw):
+    def spanning_motion(self, q: Array, w: Array, dw: Array) -> tuple[Array, Array]:
         velocities, accelerations = [], []
         for cluster, place in zip(self.model.clusters, self._places):
             joint, x, dx = cluster.embedding, w[place], dw[place]
@@ -311,7 +327,7 @@ class Spanning:
             accelerations.append(dx)
         return joined(velocities), joined(accelerations)
 
-    def regular(self, q, w):
+    def regular(self, q: Array, w: Array) -> Any | None:
         found = []
         for _, distances, near in self.flatness(q, w):
             found += [distances[i] > near for i in range(distances.shape[0])]
@@ -319,10 +335,10 @@ class Spanning:
             *found, self.usual.slopes_regular(q, lambda cluster: w[self._places[cluster.index]])
         )
 
-    def resolved(self, first, last):
+    def resolved(self, first: Any, last: Any) -> None:
         return None
 
-    def flatness(self, q, w):
+    def flatness(self, q: Array, w: Array) -> Any:
         """(cluster, squared distances of its rows of K from each other, relative to the rows'
         typical sizes, what they must exceed)."""
         for cluster, place in zip(self.model.clusters, self._places):

@@ -10,9 +10,14 @@ An integrator works in a space (`spaces.py`), which says what a velocity is, and
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..compiler import iterate
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 # Fixed-point steps end at this change of velocity, relative to 1 + |v|, and are accepted below
 # the second number.
@@ -20,7 +25,9 @@ MIDPOINT = {"float64": (1e-14, 1e-11), "float32": (1e-6, 1e-4)}
 MIDPOINT_STEPS = 30
 
 
-def semi_implicit(space, q, v, tau, dt):
+def semi_implicit(
+    space: Any, q: Array, v: Array, tau: Array, dt: float
+) -> tuple[Any, Any, Any | None]:
     """v first, then q with the new v: first order, symplectic, one evaluation."""
     good = space.regular(q, v)
     v = v + dt * space.acceleration(q, v, tau)
@@ -28,7 +35,7 @@ def semi_implicit(space, q, v, tau, dt):
     return following, space.land(following, v), both(good, closed)
 
 
-def rk4(space, q, v, tau, dt):
+def rk4(space: Any, q: Array, v: Array, tau: Array, dt: float) -> tuple[Any, Any, Any | None]:
     """The classical Runge-Kutta method of fourth order on the manifold, four evaluations."""
     zero, good = np.zeros(v.shape[0]), space.regular(q, v)
     stages = [(space.rate(zero, v), space.acceleration(q, v, tau))]
@@ -47,7 +54,9 @@ def rk4(space, q, v, tau, dt):
     return following, space.land(following, v + dv), both(good, closed)
 
 
-def implicit_midpoint(space, q, v, tau, dt):
+def implicit_midpoint(
+    space: Any, q: Array, v: Array, tau: Array, dt: float
+) -> tuple[Any, Any, Any | None]:
     """v⁺ = v + dt a(q ⊕ dt/2 v_m, v_m), v_m = (v + v⁺)/2, by fixed-point steps: second order,
     energy held without drift."""
     tolerance, accepted = MIDPOINT[space.dtype]

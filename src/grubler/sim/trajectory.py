@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -166,7 +167,7 @@ class Trajectory:
         """The largest residual of any loop, in m or rad."""
         return self._each(lambda q, v: self.model.loop_gap(q))
 
-    def save(self, path) -> Path:
+    def save(self, path: Any) -> Path:
         """Write an npz file; `load` reads it back for the same model."""
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
@@ -177,11 +178,11 @@ class Trajectory:
         return path
 
     @staticmethod
-    def load(path, model: Model) -> Trajectory:
+    def load(path: Any, model: Model) -> Trajectory:
         """A trajectory from a file, for the model that it was made with."""
         return load(path, model)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas DataFrame of one robot's trajectory: a column a coordinate."""
         try:
             import pandas
@@ -206,7 +207,7 @@ class Trajectory:
         parts = self.q[:, i], self.v[:, i], self.tau[:, i], carried
         return Trajectory(self.model, self.time, *parts, self.kernel, contact)
 
-    def plot(self, path=None):
+    def plot(self, path: Any = None) -> Any:
         """Velocities, energy and loop gap over time, saved to `path` if given."""
         from .plotting import plot
 
@@ -221,7 +222,7 @@ def _about(model: Model) -> str:
     )
 
 
-def load(path, model: Model) -> Trajectory:
+def load(path: Any, model: Model) -> Trajectory:
     """A trajectory from a file, for the model that it was made with."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -249,7 +250,7 @@ def load(path, model: Model) -> Trajectory:
     return Trajectory(model, **data)
 
 
-def _check_arrays(path, model: Model, data: dict) -> None:
+def _check_arrays(path, model: Model, data: dict[Any, Any]) -> None:
     """Refuse arrays that are not those of one run."""
     steps, q = data["time"].shape, data["q"].shape
     lead = q[:-1]

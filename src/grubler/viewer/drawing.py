@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..algebra.spatial import matrix_quaternion
@@ -18,12 +20,15 @@ ROOT = "/robot"
 class Drawing:
     """Handles of everything that was drawn; `show` moves them, `show_layer` hides them."""
 
-    def __init__(self, server, scene: Scene, room: Room):
+    server: Any
+    scene: Scene
+
+    def __init__(self, server: Any, scene: Scene, room: Room):
         self.server, self.scene = server, scene
-        self.layers: dict[str, list] = {layer: [] for layer in LAYERS}
+        self.layers: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
         api = server.scene
-        self.root = api.add_frame(ROOT, show_axes=False)
-        self.frames = {
+        self.root: Any = api.add_frame(ROOT, show_axes=False)
+        self.frames: dict[int, Any] = {
             body.index: api.add_frame(_path(scene, body.index), show_axes=False)
             for body in scene.model.bodies
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ..algebra.spatial import Transform
 from ..mechanism.loops import LoopJoint
 from ..mechanism.parts import WORLD, Body
 from ..model import Model
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 THIN = 0.009  # radius of a link, as a share of the robot's size
 FIELD_OF_VIEW = 0.6  # rad, narrow: parallel bars look parallel
@@ -28,7 +32,7 @@ def rotors(model: Model) -> frozenset[int]:
     )
 
 
-def loop_ends(loop: LoopJoint) -> tuple[tuple[int, Transform], tuple[int, Transform]]:
+def loop_ends(loop: Any) -> tuple[tuple[int, Transform], tuple[int, Transform]]:
     """(body, frame) of predecessor and successor. An empty path ends where the other begins."""
     root = (*loop.path_P, *loop.path_S)
     P = loop.path_P[-1].index if loop.path_P else root[0].parent
@@ -52,7 +56,7 @@ class Room:
     upper: np.ndarray
 
     @staticmethod
-    def of(model: Model, anchors: Mapping[int, np.ndarray], positions) -> Room:
+    def of(model: Model, anchors: Mapping[int, np.ndarray], positions: Mapping[int, Array]) -> Room:
         poses = body_poses(model, positions)
         points = [anchors[WORLD]]
         for body in model.bodies:

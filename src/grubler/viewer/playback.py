@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 class Playback:
     """A clock over recorded times: play, pause, seek, speed. At the end it starts again."""
 
     def __init__(self, time: np.ndarray):
-        self.time = np.asarray(time, dtype=float)
+        self.time: Array = np.asarray(time, dtype=float)
         if self.time.ndim != 1 or not len(self.time):
             raise InputError("the trajectory holds no state: there is nothing to play")
         self.playing = False
@@ -50,7 +55,7 @@ class Playback:
         self.playing = self.end > self.start
 
     def pause(self) -> None:
-        self.playing = False
+        self.playing: bool = False
 
     def seek(self, time: float) -> None:
         """Go to a time, within those recorded."""
@@ -63,5 +68,5 @@ class Playback:
         before = self.index
         later = self.now + elapsed * self.speed
         span = self.end - self.start
-        self.now = later if later <= self.end else self.start + (later - self.start) % span
+        self.now: float = later if later <= self.end else self.start + (later - self.start) % span
         return self.index != before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..coordinates.limits import further_out
 from ..errors import ClosureError, InputError, unknown
 from ..model import Model, as_vector
 from ..model.clusters import Cluster
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 PIECE = 0.15  # rad or m: the longest move that is closed at once, to stay on the branch
 SHORTEST = 5e-4  # a move this short that does not close is out of reach
@@ -96,15 +100,15 @@ class Posture:
     its limit, the posture stays at the last configuration before that.
     """
 
-    def __init__(self, model: Model, q=None, length: float = 1.0):
+    def __init__(self, model: Model, q: Array | None = None, length: float = 1.0):
         self.model = model
-        self.sliders = {slider.name: slider for slider in sliders(model, length)}
+        self.sliders: dict[str, Slider] = {slider.name: slider for slider in sliders(model, length)}
         self._moved: dict[str, float] = {}
         self._blocked: tuple[str, bool, Reach] | None = None  # slider, upwards, how it stopped
         self.positions: dict[int, np.ndarray] = {}
         self.reset(q)
 
-    def reset(self, q=None) -> None:
+    def reset(self, q: Array | None = None) -> None:
         """Back to the neutral configuration, or to a given one, which must be closed."""
         q = self.model.neutral() if q is None else q
         q = as_vector("q", q, self.model.nq, self.model.q_names)
@@ -187,7 +191,9 @@ class Posture:
         return self.sliders[name]
 
 
-def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> dict:
+def _advance(
+    cluster: Cluster, positions: Mapping[Any, Any], column: int, step: float
+) -> dict[Any, Any]:
     """Positions of a cluster's joints after a step of one independent coordinate, loops closed."""
     joint = cluster.embedding
     local = {body.index: positions[body.index] for body in joint.bodies}
@@ -212,7 +218,7 @@ def _advance(cluster: Cluster, positions: Mapping, column: int, step: float) -> 
     return moved
 
 
-def _check_limits(joint, column: int, before: Mapping, after: Mapping) -> None:
+def _check_limits(joint, column: int, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
     """Refuse to take joints that follow beyond their limits; sliders have ends of their own."""
     bodies = [body for body in joint.bodies if joint.columns[body.index].start != column]
     for body in further_out(bodies, before, after):
@@ -221,7 +227,7 @@ def _check_limits(joint, column: int, before: Mapping, after: Mapping) -> None:
         raise ClosureError(f"joint '{body.joint.name}' is at its {side} limit {limit:.4g}")
 
 
-def _direction(joint, local: Mapping, column: int) -> np.ndarray:
+def _direction(joint, local: Mapping[Any, Any], column: int) -> np.ndarray:
     """How the cluster's joints move with one of them: along the tangent, which leads straight on
     through a dead point where branches cross, unless the tangent itself is lost there."""
     alone = np.zeros(joint.nv_span)

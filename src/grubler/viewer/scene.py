@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .meshes import loaded
 from .outline import Outline, Room, body_poses, loop_ends, rotors
 from .palette import Colour
 from .shapes import Ball, Box, Cylinder, Shape, inertia_ellipsoid, pin, rod, rotor_cylinder
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 LAYERS = ("bodies", "links", "joints", "loops")
 GLASS = 0.2  # opacity of inertia ellipsoids: the links inside stay visible
@@ -110,11 +114,11 @@ class Scene:
             for loop in cluster.loops
         }
 
-    def room(self, q) -> Room:
+    def room(self, q: Array) -> Room:
         """The box that the robot takes up at q."""
         return self.outline.room(self.model, self.model.unpack(np.asarray(q, dtype=float)))
 
-    def snapshot(self, q) -> Snapshot:
+    def snapshot(self, q: Array) -> Snapshot:
         """Where everything is at q, which need not be closed."""
         positions = self.model.unpack(np.asarray(q, dtype=float))
         poses = body_poses(self.model, positions)

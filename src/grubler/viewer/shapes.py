@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..mechanism.geometry import Ball, Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape
 from ..mechanism.joints import perpendicular, unit
 from ..mechanism.parts import Body
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 __all__ = [
     "Ball", "Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Shape", "along",
@@ -14,13 +19,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def along(axis) -> np.ndarray:
+def along(axis: Array) -> np.ndarray:
     """A rotation whose third column points along an axis."""
     axis = unit(axis)
     return np.concatenate([perpendicular(axis), axis[None, :]]).T
 
 
-def rod(start, end, radius: float) -> Cylinder:
+def rod(start: Any, end: Any, radius: float) -> Cylinder:
     """A round bar between two points that do not coincide."""
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     span = end - start
@@ -28,7 +33,7 @@ def rod(start, end, radius: float) -> Cylinder:
     return Cylinder(radius, float(np.linalg.norm(span)), position=middle, rotation=along(span))
 
 
-def pin(axis, radius: float, length: float, position=(0.0, 0.0, 0.0)) -> Cylinder:
+def pin(axis: Array, radius: float, length: float, position: Array = (0.0, 0.0, 0.0)) -> Cylinder:
     place = np.asarray(position, dtype=float)
     return Cylinder(radius, length, position=place, rotation=along(axis))
 

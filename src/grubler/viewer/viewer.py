@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ MANY = 40  # rows of a joint table that fit without being folded
 
 
 @contextlib.contextmanager
-def hushed():
+def hushed() -> Any:
     """viser prints through rich when it starts and stops: not in between a program's own lines."""
     import rich
 
@@ -48,11 +48,15 @@ class Viewer:
     the last slider stopped short. Use it as a context manager, or `close` it.
     """
 
-    def __init__(self, server, model: Model, trajectory: Trajectory | None = None):
+    server: Any
+    model: Model
+    trajectory: Trajectory | None
+
+    def __init__(self, server: Any, model: Model, trajectory: Trajectory | None = None):
         self.server, self.model, self.trajectory = server, model, trajectory
-        self.scene = Scene.of(model)
-        self.posture = Posture(model, length=0.5 * self.scene.outline.size)
-        self.playback = None if trajectory is None else Playback(trajectory.time)
+        self.scene: Scene = Scene.of(model)
+        self.posture: Posture = Posture(model, length=0.5 * self.scene.outline.size)
+        self.playback: Playback | None = None if trajectory is None else Playback(trajectory.time)
         self.robot = 0
         self.message = ""
         self._lock = threading.RLock()
@@ -151,7 +155,7 @@ class Viewer:
     def __enter__(self) -> Viewer:
         return self
 
-    def __exit__(self, *_error) -> None:
+    def __exit__(self, *_error: Any) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -191,7 +195,7 @@ class Viewer:
         beyond = {self.model.bodies[i].joint.name for i in excess(self.model.bodies, positions)}
         self._table.content = panel.joint_table(self._table_values(), beyond)
 
-    def _table_values(self) -> dict:
+    def _table_values(self) -> dict[Any, Any]:
         if self.trajectory is None:
             return self.posture.dependent()
         positions = self.model.unpack(self._q)
@@ -260,7 +264,7 @@ class Viewer:
         with self._lock:
             while self._pending:
                 name, value = self._pending.popitem()
-                self.message = self.posture.move(name, value).message
+                self.message: str = self.posture.move(name, value).message
                 self._q = self.posture.q
                 self._draw()
 
@@ -294,7 +298,7 @@ class Viewer:
 
     def _choose(self, robot: int) -> None:
         with self._lock:
-            self.robot = int(robot)
+            self.robot: int = int(robot)
             self._take_state()
 
     def _show_playing(self) -> None:

@@ -15,14 +15,23 @@ X, S, v, c, I, R and r are those of `joints`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.linalg import solve
 
 from ..checks import checked
 from .joints import base_acceleration, cluster_joints, cross_force, external_forces
 
+if TYPE_CHECKING:
+    from ...model.model import Model
+    from ...typing import Array
 
-def forward_dynamics(model, q, v, tau, f_ext=None) -> np.ndarray:
+
+def forward_dynamics(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> np.ndarray:
     """The acceleration ydd (nv,) under generalized force tau (nv,) in state (q, v)."""
     q, v, tau = checked(model, q=q, v=v, tau=tau)
     joints, f_ext = cluster_joints(model, q, v), external_forces(model, f_ext)  # lines 2-19

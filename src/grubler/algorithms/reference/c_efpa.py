@@ -13,14 +13,23 @@ X, S, I and R are those of `joints`. Block (e, d) of the result is eX_λ(e) Ω_�
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.linalg import solve
 
 from ..checks import checked, checked_frames
 from .joints import ClusterJoint, cluster_joints, rows
 
+if TYPE_CHECKING:
+    from ...model.model import Model
+    from ...typing import Array, Frame
 
-def inverse_osim(model, q, frames) -> np.ndarray:
+
+def inverse_osim(
+    model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]
+) -> np.ndarray:
     """J M⁻¹ Jᵀ of frames, names or (name, rows): rows of [angular; linear] in each frame's axes."""
     q = checked(model, q=q)
     joints = cluster_joints(model, q, np.zeros(model.nv))
@@ -47,7 +56,7 @@ def inverse_osim(model, q, frames) -> np.ndarray:
     return np.block([[start @ Om[k][e] for e in range(len(at))] for k, start in at])
 
 
-def articulated(joints: list[ClusterJoint]) -> tuple[dict, dict]:
+def articulated(joints: list[ClusterJoint]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """U and D of every cluster (49), by the recursion of the articulated inertias (55), (56)."""
     IA, U, D = [j.I for j in joints], {}, {}
     for k, j in reversed(list(enumerate(joints))):
@@ -59,7 +68,7 @@ def articulated(joints: list[ClusterJoint]) -> tuple[dict, dict]:
     return U, D
 
 
-def on_cluster(model, frame) -> tuple[int, np.ndarray]:
+def on_cluster(model: Model, frame: Frame) -> tuple[int, np.ndarray]:
     """(cluster that carries a frame, transform (6, 6l) from its bodies to the frame) (57), (58)."""
     k = next(c for c in model.clusters if frame.body in c.bodies)
     X = np.zeros((6, 6 * len(k.bodies)))

@@ -11,13 +11,22 @@ X, S, v, c, I, R and r are those of `joints`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..checks import checked
 from .joints import base_acceleration, cluster_joints, cross_force, external_forces
 
+if TYPE_CHECKING:
+    from ...model.model import Model
+    from ...typing import Array
 
-def inverse_dynamics(model, q, v, ydd, f_ext=None) -> np.ndarray:
+
+def inverse_dynamics(
+    model: Model, q: Array, v: Array, ydd: Array, f_ext: Mapping[int, Array] | None = None
+) -> np.ndarray:
     """The generalized force tau (nv,) that gives acceleration ydd (nv,) in state (q, v)."""
     q, v, ydd = checked(model, q=q, v=v, a=ydd)
     joints = cluster_joints(model, q, v)

@@ -20,13 +20,18 @@ cluster has n spanning and nv independent velocities.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...model import Model
 from ...model.clusters import Cluster
 from ..checks import checked_forces
+
+if TYPE_CHECKING:
+    from ...typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +153,7 @@ def base_acceleration(model: Model) -> np.ndarray:
     return np.concatenate([np.zeros(3), -model.gravity])
 
 
-def external_forces(model: Model, f_ext) -> list[np.ndarray]:
+def external_forces(model: Model, f_ext: Mapping[int, Array] | None) -> list[np.ndarray]:
     """The external forces on the bodies of each cluster, stacked, from those by body name."""
     known = checked_forces(model, f_ext) or {}
     return [

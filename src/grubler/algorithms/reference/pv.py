@@ -19,6 +19,9 @@ where (43) gives the multipliers, for a floating base, too (48).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.linalg import solve
 
@@ -27,8 +30,19 @@ from ..checks import checked
 from .c_efpa import on_cluster
 from .joints import base_acceleration, cluster_joints, cross_force, external_forces
 
+if TYPE_CHECKING:
+    from ...model.model import Model
+    from ...typing import Array
 
-def constrained_forward_dynamics(model, q, v, tau, constraints, f_ext=None):
+
+def constrained_forward_dynamics(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Any,
+    f_ext: Mapping[int, Array] | None = None,
+) -> tuple[Array, Array | Array | Any]:
     """The acceleration a (nv,) and the multipliers (m,) with M a + h = tau + Jᵀ λ.
 
     `constraints` are tuples (frame name, K (m_i, 6), k (m_i,)): K a = k of the frame's spatial
@@ -68,7 +82,9 @@ def constrained_forward_dynamics(model, q, v, tau, constraints, f_ext=None):
     return qdd, -lam  # the paper's multipliers pull, ours push
 
 
-def constraint_rows(model, joints, constraints, a0):
+def constraint_rows(
+    model: Model, joints: Any, constraints: Any, a0: Array
+) -> tuple[list[Array], Array, Array]:
     """K by cluster, l = -k with gravity (Sec. III-B2), and L = 0, all of m rows (line 5)."""
     m = sum(len(K) for _, K, _ in constraints)
     rows = [np.zeros((m, len(j.S))) for j in joints]

@@ -12,6 +12,9 @@ X, S, I and R are those of `joints`. A link of the paper is a cluster here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.linalg import solve
 
@@ -19,8 +22,14 @@ from ..checks import checked, checked_frames
 from .c_efpa import on_cluster
 from .joints import cluster_joints
 
+if TYPE_CHECKING:
+    from ...model.model import Model
+    from ...typing import Array, Frame
 
-def inverse_osim(model, q, frames) -> np.ndarray:
+
+def inverse_osim(
+    model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]
+) -> np.ndarray:
     """J M⁻¹ Jᵀ of frames, names or (name, rows): rows of [angular; linear] in each frame's axes."""
     q = checked(model, q=q)
     joints = cluster_joints(model, q, np.zeros(model.nv))

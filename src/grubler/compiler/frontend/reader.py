@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,13 @@ class Other(NamedTuple):
     nodes: list[Node]
 
 
-def read(name: str, inputs: tuple[Array, ...], arguments, outputs, nodes: list[Node]) -> Tape:
+def read(
+    name: str,
+    inputs: tuple[Array, ...],
+    arguments: Any,
+    outputs: list[Array],
+    nodes: list[Node],
+) -> Tape:
     """The tape of what the function `name` computes from symbols `arguments`."""
     line = _Line(name, inputs, arguments, outputs, nodes, [])
     instructions, results = reordered(line.instructions, line.returned)

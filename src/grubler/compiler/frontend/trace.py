@@ -12,6 +12,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class _Recording(threading.local):
 _recording = _Recording()
 
 
-def argument_names(fn: Callable, number: int) -> list[str]:
+def argument_names(fn: Callable[..., Any], number: int) -> list[str]:
     """The names of a function's first positional parameters, or x0, x1, ... where unknown."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())
@@ -78,7 +79,7 @@ def argument_names(fn: Callable, number: int) -> list[str]:
     return names[:number] if len(names) >= number else [f"x{i}" for i in range(number)]
 
 
-def checked_shapes(shapes, names=None) -> list[tuple[int, ...]]:
+def checked_shapes(shapes: Any, names: Any = None) -> list[tuple[int, ...]]:
     """Shapes as tuples; an integer n stands for (n,)."""
     if isinstance(shapes, (int, np.integer)) or not isinstance(shapes, Sequence):
         raise InputError(f"shapes must be a list with one shape an argument, not {shapes!r}")
@@ -160,7 +161,7 @@ def name_of(fn: Callable) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def _outputs(fn, out) -> list:
+def _outputs(fn, out) -> list[Any]:
     """The outputs as a list of arrays with one or two axes or none."""
     outputs = list(out) if isinstance(out, (tuple, list)) else [out]
     if not outputs:
@@ -207,12 +208,12 @@ def _is_own(filename: str) -> bool:
 
 @public
 def iterate(
-    step: Callable,
-    state,
-    *parameters,
+    step: Callable[..., Any],
+    state: Any,
+    *parameters: Any,
     count: int = 50,
     tolerance: float | None = None,
-):
+) -> Any:
     """Repeat a traced step: a loop in the generated code, a Python loop on floats.
 
     Without `tolerance`, `step(x, *parameters) -> x_next` runs `count` times and `iterate` returns
@@ -258,7 +259,7 @@ def repeat(loop: Loop, start) -> list:
 
 
 @public
-def otherwise(ok, values, fn: Callable):
+def otherwise(ok: Any, values: Any, fn: Callable[[], Any]) -> Any:
     """`values` where `ok`, and what `fn()` gives elsewhere: a branch in the generated code.
 
     For what is seldom needed and costs much: np.where computes both. In a batch the states that

@@ -38,6 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Op:
 
     name: str
     arity: int
-    evaluate: Callable
+    evaluate: Callable[..., Any]
     c: str = ""
     llvm: Callable[..., str] | None = None
     ptx: Callable[..., str] | None = None

@@ -19,14 +19,16 @@ import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError
 from .ops import LEAVES, OPS
 
-Instruction = tuple
-Bundle = tuple  # of values, one a lane; in a lane without one nobody asks what is computed
+Instruction: TypeAlias = tuple[Any, ...]
+# of values, one a lane; in a lane without one nobody asks what is computed
+Bundle: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def operands(instruction: Instruction) -> tuple[int, ...]:
     return instruction[1:]
 
 
-def with_operands(instruction: Instruction, values) -> Instruction:
+def with_operands(instruction: Instruction, values: list[int]) -> Instruction:
     """The instruction with other operands in the places of `operands(instruction)`."""
     op = instruction[0]
     if op in LEAVES:
@@ -179,7 +181,11 @@ def holds(bundle: Bundle, group: Bundle) -> bool:
     return len(bundle) == len(group) and all(v is None or v == held for held, v in pairs)
 
 
-def reordered(instructions: list[Instruction], results, rank=None) -> tuple[list, list]:
+def reordered(
+    instructions: list[Instruction],
+    results: Any,
+    rank: list[int] | None = None,
+) -> tuple[list[Any], list[Any]]:
     """Depth-first order from the results: dead code goes, and a value is computed just before the
     first instruction that needs it. Of several operands the one of highest rank goes first."""
     place: dict[int, int] = {}
@@ -218,7 +224,7 @@ def last_branch(tape: Tape) -> tuple[int, int] | None:
     return k, max([ok, *rest[tape.branches[number].size :]])
 
 
-def evaluate(tape: Tape, *arguments) -> list[np.ndarray]:
+def evaluate(tape: Tape, *arguments: Any) -> list[np.ndarray]:
     """The outputs, computed instruction by instruction in Python: slow, to check the rest."""
     flat = [np.asarray(a, dtype=float).ravel() for a in arguments]
     for array, given in zip(tape.inputs, flat, strict=True):
@@ -232,8 +238,8 @@ def evaluate(tape: Tape, *arguments) -> list[np.ndarray]:
     ]
 
 
-def _run(tape: Tape, arguments) -> list:
-    values: list = []
+def _run(tape: Tape, arguments) -> list[Any]:
+    values: list[Any] = []
     for instruction in tape.instructions:
         op = instruction[0]
         if op == "const":
@@ -306,8 +312,8 @@ def count(tape: Tape) -> OperationCount:
     return OperationCount(**_tally(tape))
 
 
-def _tally(tape: Tape) -> Counter:
-    tally: Counter = Counter()
+def _tally(tape: Tape) -> Counter[Any]:
+    tally: Counter[Any] = Counter()
     for op, number in Counter(instruction[0] for instruction in tape.instructions).items():
         for kind in OPS[op].counted if op in OPS else ():
             tally[kind] += number

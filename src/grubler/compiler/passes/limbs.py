@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import replace
+from typing import Any
 
 from ..ir.ops import OPS, with_signs
 from ..ir.tape import Bundle, Instruction, Tape, heights, members, operands, read_by
@@ -89,7 +90,7 @@ class _Bundles:
                 if lanes and self.place.keys().isdisjoint(group):
                     self.make(tuple(None if lane is None else group[lane] for lane in lanes))
 
-    def _taken_apart(self, seed: tuple[int, ...], seen: set) -> tuple[list, list]:
+    def _taken_apart(self, seed: tuple[int, ...], seen: set[Any]) -> tuple[list[Any], list[Any]]:
         """Groups of values in the same places of some formulas, and which of them stands in each
         lane: as in the bundles found below, or else by the elements of the arguments."""
         groups, lanes, first = [], [], [()] * len(seed)
@@ -184,7 +185,7 @@ class _Bundles:
                     values = dict(zip(columns, row))
                     self.make(tuple(values.get(lane) for lane in range(of)))
 
-    def _part(self, a: int, exact: bool) -> tuple:
+    def _part(self, a: int, exact: bool) -> tuple[Any, ...]:
         if a in self.place:
             return (0, self.place[a][0])
         if self._constant(a):

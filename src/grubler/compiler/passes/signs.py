@@ -17,7 +17,9 @@ What leads to an arctangent of two, whose value depends on that, stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ..ir.ops import LEAVES, NODES, OPS, Op, with_signs
 from ..ir.tape import Instruction, Tape, members, operands, with_operands
@@ -28,7 +30,7 @@ _PRODUCTS = ("mul", "div", "neg")
 def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
     """A number for each value, the same for equal formulas of whatever constants and elements of
     the arguments; and of whatever signs, unless `signed`."""
-    numbers: dict[tuple, int] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
     shape: list[int] = []
     for k, instruction in enumerate(instructions):
         op, reads = instruction[0], [shape[a] for a in operands(instruction)]
@@ -46,7 +48,7 @@ def shapes(instructions: list[Instruction], signed: bool = True) -> list[int]:
     return shape
 
 
-def exchanged(op: str, values: list, key) -> list:
+def exchanged(op: str, values: list[Any], key: Callable[..., Any]) -> list[Any]:
     """Operands in an order that does not depend on how exchangeable ones were written."""
     free = op in ("sum", "fused") or (op in OPS and OPS[op].commutative)
     return sorted(values[:2], key=key) + values[2:] if free else values
@@ -60,7 +62,7 @@ def with_equal_signs(tape: Tape) -> Tape:
     return signs.rewritten()
 
 
-def _terms(reads) -> tuple:
+def _terms(reads) -> tuple[Any, ...]:
     """The two terms of a sum, of which the first may be a product."""
     return reads[:-1], reads[-1:]
 
@@ -120,7 +122,9 @@ class _Signs:
         self.turned: dict[int, list[int]] = {}
         self.signs: dict[int, list[int]] = {}
         self.bundle = {v: bundle for bundle in tape.bundles for v in members(bundle)}
-        self.first: dict[tuple, int] = {}  # of a bundle: the value that the others are like
+        self.first: dict[
+            tuple[Any, ...], int
+        ] = {}  # of a bundle: the value that the others are like
         self.alone: set[int] = set()
         self.fixed = _with_signed_zeros(tape.instructions)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ class _Builder:
 
     def __init__(self):
         self.instructions: list[Instruction] = []
-        self._known: dict = {}
+        self._known: dict[Any, Any] = {}
 
     def constant(self, value: float) -> int:
         return self._put(("const", float(value)))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..ir.ops import with_signs
 from ..ir.tape import Instruction, Tape, operands, reordered, with_operands
@@ -99,7 +99,7 @@ def _sums(tape: Tape):
     """Terms and their signs of each sum, by its last instruction; and what the chains compute by
     themselves: partial sums, and products that appear in sums alone."""
     instructions = tape.instructions
-    users: dict[int, list] = {}
+    users: dict[int, list[Any]] = {}
     for k, instruction in enumerate(instructions):
         for a in operands(instruction):
             users.setdefault(a, []).append(k)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ..ir.ops import OPS, PAIR, Op
 from ..ir.tape import Bundle, holds, members, read_by
 
+if TYPE_CHECKING:
+    from ..backends.llvm.emitter import Emitter
+    from ..backends.llvm.lower import _Line
 
-def read_operands(op: Op, operands, mask, value) -> list[str]:
+
+def read_operands(
+    op: Op, operands: Any, mask: Callable[..., Any], value: Callable[..., Any]
+) -> list[str]:
     """The operands of an operation, as masks and as values; values are read first."""
     values = [value(a) for a in operands[op.masks :]]
     return [*(mask(a) for a in operands[: op.masks]), *values]
@@ -17,16 +25,20 @@ def read_operands(op: Op, operands, mask, value) -> list[str]:
 class Vectors:
     """The bundles of a line while it is being emitted; `line` names values one by one."""
 
-    def __init__(self, line):
+    line: Any
+    e: Emitter
+    instructions: Any
+
+    def __init__(self, line: _Line):
         self.line, self.e, self.instructions = line, line.e, line.tape.instructions
         self.names: dict[Bundle, str] = {}
         self.masks: dict[Bundle, str] = {}  # of conditions; numbers only where they are asked for
         self._emitters: dict[int, object] = {}
         self._sines: dict[Bundle, tuple[str, str]] = {}
-        self.starting = {min(members(bundle)): bundle for bundle in line.tape.bundles}
-        self.of = {v: bundle for bundle in line.tape.bundles for v in members(bundle)}
+        self.starting: Any = {min(members(bundle)): bundle for bundle in line.tape.bundles}
+        self.of: Any = {v: bundle for bundle in line.tape.bundles for v in members(bundle)}
 
-    def emitter(self, lanes: int):
+    def emitter(self, lanes: int) -> object:
         if lanes not in self._emitters:
             self._emitters[lanes] = self.e.widened(lanes)
         return self._emitters[lanes]
@@ -62,14 +74,14 @@ class Vectors:
         vector = f"{self.emitter(len(bundle)).mask} {self.masks[bundle]}"
         return self.e.define(f"extractelement {vector}, i64 {bundle.index(k)}")
 
-    def mask(self, e, group: Bundle) -> str:
+    def mask(self, e: Any, group: Bundle) -> str:
         """A vector of conditions."""
         held = self.of.get(members(group)[0], ())
         if held in self.masks and holds(held, group):
             return self.masks[held]
         return e.compare("une", self.vector(e, group), e.number(0.0))
 
-    def vector(self, e, group: Bundle) -> str:
+    def vector(self, e: Any, group: Bundle) -> str:
         """A vector of values, put together where they are no bundle."""
         first, *others = members(group)
         if holds(self.of.get(first, ()), group):

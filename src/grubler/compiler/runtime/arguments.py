@@ -7,6 +7,7 @@ never a crash.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ...errors import InputError
 from ..ir.tape import Array
 
 
-def as_numbers(value, array: Array, dtype: np.dtype) -> np.ndarray:
+def as_numbers(value: Any, array: Array, dtype: np.dtype) -> np.ndarray:
     """An argument as an array of the kernel's dtype; copied only where it has to be."""
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
         _check_on_cpu(value, array)
@@ -64,13 +65,15 @@ def batch_size(arguments: Sequence[np.ndarray], arrays: Sequence[Array]) -> int 
     return size
 
 
-def check_number(given: Sequence, arrays: Sequence[Array], name: str) -> None:
+def check_number(given: Sequence[Any], arrays: Sequence[Array], name: str) -> None:
     if len(given) != len(arrays):
         expected = ", ".join(array.name for array in arrays)
         raise InputError(f"'{name}' takes {len(arrays)} arguments ({expected}), not {len(given)}")
 
 
-def as_outputs(out, outputs: Sequence[Array], dtype: np.dtype, shapes) -> list[np.ndarray]:
+def as_outputs(
+    out: Any, outputs: Sequence[Array], dtype: np.dtype, shapes: Sequence[Any]
+) -> list[np.ndarray]:
     """The arrays given as `out`, checked: nothing is converted, since results go into them."""
     given = [out] if isinstance(out, np.ndarray) else out
     if not isinstance(given, (tuple, list)) or len(given) != len(outputs):

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import llvmlite
 import numpy as np
@@ -32,7 +33,7 @@ class CudaFunction(GpuFunction):
 
     def __init__(self, program: Program, name: str, arch: str):
         self._program = program
-        self._made: dict[int, tuple[str, dict]] = {}
+        self._made: dict[int, tuple[str, dict[Any, Any]]] = {}
         signature = {
             "name": name,
             "dtype": program.dtype.name,
@@ -47,7 +48,9 @@ class CudaFunction(GpuFunction):
         if known is not None:
             self.chosen.update(json.loads(known))
 
-    def __reduce__(self):
+    def __reduce__(
+        self,
+    ) -> tuple[type[CudaFunction], tuple[Program, str, str], dict[str, dict[str, int]]]:
         """The code itself is made, or found in the cache, where it is used."""
         return CudaFunction, (self._program, self.name, self.arch), {"chosen": self.chosen}
 
@@ -68,17 +71,17 @@ class CudaFunction(GpuFunction):
     def frames(self, candidate: int) -> dict[str, dict[str, int]]:
         return self._make(candidate)[1]
 
-    def tune(self, *arguments, **options) -> dict[int, float]:
+    def tune(self, *arguments: Any, **options: Any) -> dict[int, float]:
         times = super().tune(*arguments, **options)
         cache.write(self._choice, json.dumps(self.chosen).encode())
         return times
 
-    def _make(self, candidate: int) -> tuple[str, dict]:
+    def _make(self, candidate: int) -> tuple[str, dict[Any, Any]]:
         if candidate not in self._made:
             self._made[candidate] = self._load_or_make(candidate)
         return self._made[candidate]
 
-    def _load_or_make(self, candidate: int) -> tuple[str, dict]:
+    def _load_or_make(self, candidate: int) -> tuple[str, dict[Any, Any]]:
         program, version = self._program, llvmlite.__version__
         name = cache.digest(
             "ptx", program.digest, self.dtype, self.arch, candidate, version, _sources()
@@ -97,8 +100,8 @@ class CudaFunction(GpuFunction):
 
 
 def compile_cuda(
-    fn: Callable,
-    shapes: Sequence,
+    fn: Callable[..., Any],
+    shapes: Sequence[Any],
     *,
     names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
@@ -127,7 +130,7 @@ class _Plans:
     def __init__(self, program: Program):
         self._program, self._plans = program, None
 
-    def _list(self) -> list[dict]:
+    def _list(self) -> list[dict[Any, Any]]:
         if self._plans is None:
             self._plans = plans(usual(self._program.tape), self._program.dtype.name)
         return self._plans
@@ -182,8 +185,8 @@ def save_choice(function: GpuFunction) -> None:
 
 
 def export_bundle(
-    compiled: CudaFunction, folder, name: str, candidates: int | None = 1,
-    simulation: dict | None = None,
+    compiled: Any, folder: Any, name: str, candidates: int | None = 1,
+    simulation: dict[Any, Any] | None = None,
 ) -> list[Path]:  # fmt: skip
     """Write PTX, a JSON signature and the loader; `candidates`: how many plans, None for all;
     `simulation`: what a run of a step needs to know besides."""

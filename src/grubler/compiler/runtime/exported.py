@@ -19,7 +19,7 @@ from .program import arranged, single_width
 @public
 def export(
     compiled: CompiledFunction,
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     *,
     language: str = "c",
     target: str = "cpu",

@@ -40,6 +40,9 @@ class CompiledFunction:
     It may be called from several threads at once; batches run without the GIL.
     """
 
+    name: str
+    lanes: int
+
     def __init__(self, program: Program, name: str, lanes: int):
         self._program, self.name, self.lanes = program, name, lanes
         self.inputs: tuple[Array, ...] = program.inputs
@@ -53,7 +56,7 @@ class CompiledFunction:
         self._idle_scratch: list[np.ndarray] = []
         self._chain_scratch: list[np.ndarray] = []
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[CompiledFunction], tuple[Program, str, int]]:
         """Machine code is not pickled: another process finds it in the cache, or compiles it."""
         return CompiledFunction, (self._program, self.name, self.lanes)
 
@@ -187,7 +190,7 @@ class CompiledFunction:
         run = functools.partial(self._run, table, pieces, scratch)
         return _Bound(run, targets, (self, arguments, result, threads))
 
-    def chain(self, arguments, targets, count: int) -> None:
+    def chain(self, arguments: Any, targets: Any, count: int) -> None:
         """Compute `count` states one after the other, each when the one before is written.
 
         Outputs may be what the next state reads: rows of the same arrays, one further on. Arrays
@@ -308,7 +311,7 @@ class CompiledFunction:
         step = max(1, -(-blocks // threads)) * self.lanes
         return [(i, min(i + step, size)) for i in range(0, size, step)]
 
-    def _run(self, table: np.ndarray, pieces, scratch) -> None:
+    def _run(self, table: np.ndarray | None, pieces, scratch) -> None:
         code, at = self._batch_kernel().batch, table.ctypes.data
         work = [
             (at, start, stop, memory.ctypes.data) for (start, stop), memory in zip(pieces, scratch)
@@ -336,7 +339,9 @@ class _Bound:
         return bind_again, self._again
 
 
-def bind_again(function: CompiledFunction, arguments, out, threads):
+def bind_again(
+    function: CompiledFunction, arguments: Any, out: Any, threads: int | None
+) -> Callable[..., Any]:
     """The bound call that was pickled, on the arrays that came with it."""
     return function.bind(*arguments, out=out, threads=threads)
 

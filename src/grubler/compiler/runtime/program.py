@@ -10,7 +10,8 @@ import ctypes
 import json
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,35 +43,41 @@ class Kernel:
     """Machine code of a program for a number of lanes, loaded."""
 
     def __init__(self, code: bytes, lanes: int):
-        self.library = cpu.Library(code)
+        self.library: Any = cpu.Library(code)
         needed = ["batch", *(["one"] if lanes == 1 else [])]
         if native.AVAILABLE:
             needed += ["bound_batch", *(["bound", "checked"] if lanes == 1 else [])]
         if missing := [name for name in needed if not self.library.address(name)]:
             raise RuntimeError(f"the object file has no function '{missing[0]}'")
-        self.batch = _BATCH(self.library.address("batch"))
-        self.one_address = self.library.address("one")
-        self.one = _ONE(self.one_address) if self.one_address else None
+        self.batch: Any = _BATCH(self.library.address("batch"))
+        self.one_address: int = self.library.address("one")
+        self.one: Any = _ONE(self.one_address) if self.one_address else None
 
 
 class Program:
     """A function on its way to machine code."""
 
+    fn: Callable[..., Any]
+    dtype: Any
+    inputs: tuple[Array, ...]
+
     def __init__(
         self,
-        fn: Callable,
-        shapes,
+        fn: Callable[..., Any],
+        shapes: Any,
         *,
-        names=None,
-        output_names=None,
+        names: Any = None,
+        output_names: Sequence[str] | None = None,
         dtype: np.dtype,
         key: str | None = None,
         chains: bool = True,
     ):
         self.fn, self.dtype, self._chains = fn, dtype, chains
-        self.doc = getattr(fn, "__doc__", None)
-        self.shapes = checked_shapes(shapes, names)
-        self.names = list(names) if names is not None else argument_names(fn, len(self.shapes))
+        self.doc: Any = getattr(fn, "__doc__", None)
+        self.shapes: list[tuple[int, ...]] = checked_shapes(shapes, names)
+        self.names: list[str] = (
+            list(names) if names is not None else argument_names(fn, len(self.shapes))
+        )
         self.output_names = output_names
         self._lock = threading.RLock()
         self._kernels: dict[int, Kernel] = {}
@@ -78,7 +85,7 @@ class Program:
         self.digest: str | None = None  # of the tape
         self._load_or_trace(key)
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[Any, Any]:
         """Everything but the machine code, which the other process finds in the cache or compiles:
         the function where pickle can, or else its tape."""
         state = self.__dict__ | {"_lock": None, "_kernels": {}}
@@ -88,7 +95,7 @@ class Program:
             return state | {"fn": None, "_tape": self.tape}
         return state if self.fn is None else state | {"_tape": None}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
 
@@ -113,7 +120,9 @@ class Program:
 
     def _name_outputs(self) -> None:
         if self.output_names is not None and len(self.output_names) == len(self.outputs):
-            self.outputs = tuple(Array(n, a.shape) for n, a in zip(self.output_names, self.outputs))
+            self.outputs: tuple[Array, ...] = tuple(
+                Array(n, a.shape) for n, a in zip(self.output_names, self.outputs)
+            )
 
     @property
     def tape(self) -> Tape:

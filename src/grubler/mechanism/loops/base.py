@@ -5,12 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...algebra.spatial import Transform
 from ...errors import ModelError
 from ..parts import Body
+
+if TYPE_CHECKING:
+    from ...typing import Array
 
 Positions = Mapping[int, np.ndarray]  # body index -> position of its tree joint
 
@@ -45,23 +49,25 @@ class Loop(ABC):
         return (False,) * self.rows
 
     @abstractmethod
-    def residual(self, q: Positions): ...
+    def residual(self, q: Positions) -> Array: ...
 
     def opening(self, q: Positions) -> float:
         """How far the loop is open beyond its slack, m or rad."""
         beyond = np.abs(self.residual(q)) - self.slack
         return float(np.maximum(beyond, 0.0).max(initial=0.0))  # NaN stays
 
-    def equations(self, q: Positions):
+    def equations(self, q: Positions) -> Array:
         """The rows that K and k derive from; they may vanish at a false assembly, too."""
         return self.residual(q)
 
-    def slopes(self, q: Positions) -> dict:
+    def slopes(self, q: Positions) -> dict[Any, Any]:
         """The derivative of `residual` by body index (floats only)."""
         return self.linearize(q, None)[0]
 
     @abstractmethod
-    def linearize(self, q: Positions, v: Positions | None): ...
+    def linearize(
+        self, q: Positions, v: Positions | None
+    ) -> tuple[dict[int, Array], Array | None]: ...
 
     @abstractmethod
     def describe(self) -> str:
@@ -75,7 +81,7 @@ class Loop(ABC):
         """How far the loop is from closed, in words with a unit."""
         return f"{np.abs(self.residual(q)).max():.3g}"
 
-    def alignment(self, q: Positions):
+    def alignment(self, q: Positions) -> Array | float | None:
         """The cosine of the angle by which directions that must agree differ; None without any."""
         return None
 
@@ -102,7 +108,7 @@ class ExplicitLoop(Loop):
 
     everywhere = False  # whether all positions of the inputs can be served
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for body in (*self.inputs, *self.outputs):
             if (body.joint.nq, body.joint.nv) != (1, 1):
                 raise ModelError(
@@ -114,34 +120,34 @@ class ExplicitLoop(Loop):
             raise ModelError(f"coupling '{self.name}' names a joint twice: {', '.join(names)}")
 
     @abstractmethod
-    def value(self, x): ...
+    def value(self, x: Array) -> Array: ...
 
     @abstractmethod
-    def jacobian(self, x): ...
+    def jacobian(self, x: Array) -> Array: ...
 
     @abstractmethod
-    def curvature(self, x, d): ...
+    def curvature(self, x: Array, d: Array) -> Array: ...
 
     @property
-    def bodies(self):
+    def bodies(self) -> tuple[int, ...]:
         return tuple(body.index for body in (*self.inputs, *self.outputs))
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         return len(self.outputs)
 
     @property
-    def lengths(self):
+    def lengths(self) -> tuple[bool, ...]:
         return tuple(body.joint.kind == "prismatic" for body in self.outputs)
 
     def _gather(self, values: Positions):
         return np.concatenate([values[body.index] for body in self.inputs])
 
-    def residual(self, q):
+    def residual(self, q: Positions) -> Array:
         out = np.concatenate([q[body.index] for body in self.outputs])
         return out - self.value(self._gather(q))
 
-    def linearize(self, q, v):
+    def linearize(self, q: Positions, v: Positions | None) -> tuple[dict[int, Array], Array | None]:
         x = self._gather(q)
         J = self.jacobian(x)
         blocks = {body.index: -J[:, i : i + 1] for i, body in enumerate(self.inputs)}

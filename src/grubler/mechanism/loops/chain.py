@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...algebra.spatial import Transform, cross
 from ..parts import Body
 from .base import Positions
+
+if TYPE_CHECKING:
+    from ...typing import Array
 
 
 class Way:
@@ -18,6 +22,11 @@ class Way:
     Points and directions are carried along it one by one: with hinges' axes along z that costs less
     than the product of all rotations.
     """
+
+    q: Any
+    frame: Transform
+    up: Any
+    down: Any
 
     def __init__(
         self, path_S: Sequence[Body], path_P: Sequence[Body], frame_P: Transform, q: Positions
@@ -29,7 +38,7 @@ class Way:
         self.q, self.frame = q, frame_P
         self.up, self.down = steps(path_S)[::-1], steps(path_P)
 
-    def carried(self, x, v: Positions | None = None, point: bool = True) -> tuple:
+    def carried(self, x: Array, v: Positions | None = None, point: bool = True) -> tuple[Any, ...]:
         """A point fixed in S, or a direction: as each body on the way sees it, by index; and as P
         does, with its first and second derivative there at zero joint accelerations.
 
@@ -55,14 +64,14 @@ class Way:
         jet = (x - self.frame.r if point else x, dx, ddx)
         return seen, tuple(self.frame.rotate(x) for x in jet)
 
-    def _rates(self, i: int, joint, S, rate, x, point: bool) -> tuple:
+    def _rates(self, i: int, joint, S, rate, x, point: bool) -> tuple[Any, ...]:
         """How a joint turns its body, moves the body's point at x, and the drift of that."""
         vJ, c = S @ rate, joint.motion.bias(self.q[i], rate)
         c = np.zeros(6) if c is None else c
         w, u, drift = vJ[:3], cross(vJ[:3], x), cross(c[:3], x)
         return (w, u + vJ[3:], drift + c[3:]) if point else (w, u, drift)
 
-    def rows(self, forces: list, moments: list, seen: dict) -> dict:
+    def rows(self, forces: list[Any], moments: Any, seen: dict[Any, Any]) -> dict[Any, Any]:
         """What forces at a point of S, and moments, seen from P, do to S against P, by joint: the
         rows of K. `seen` is the point (`carried`)."""
         n, blocks = len(forces), {}

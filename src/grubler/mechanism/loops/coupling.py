@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .base import ExplicitLoop
+
+if TYPE_CHECKING:
+    from ...typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,20 +23,20 @@ class LinearCoupling(ExplicitLoop):
 
     everywhere = True
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         return self.jacobian(x) @ x + self.offset
 
     @cached_property
     def _row(self):
         return np.stack([self.ratios])
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         return self._row
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         return np.zeros(1)
 
-    def describe(self):
+    def describe(self) -> str:
         terms = " + ".join(
             f"{r:g} {body.joint.name}" for r, body in zip(self.ratios, self.inputs, strict=True)
         )
@@ -58,16 +62,16 @@ class PolynomialCoupling(ExplicitLoop):
     def _derivative(self, order: int):
         return np.polynomial.polynomial.polyder(self.coefficients, order)
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         return np.stack([self._horner(self.coefficients, x[0])])
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         return np.stack([np.stack([self._horner(self._derivative(1), x[0])])])
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Any) -> Array:
         return np.stack([self._horner(self._derivative(2), x[0]) * d[0] * d[0]])
 
-    def describe(self):
+    def describe(self) -> str:
         x = self.inputs[0].joint.name
         terms = [
             f"{c:g}" + (f" {x}^{i}" if i else "") for i, c in enumerate(self.coefficients) if c

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from ..parts import Body
 from .angles import alignment_angles, alignment_moments, rotation_angles, rotation_moments
 from .base import Loop
 from .chain import Way
+
+if TYPE_CHECKING:
+    from ...typing import Array
+    from .base import Positions
 
 LOOP_KINDS = (
     "revolute", "prismatic", "ball", "universal", "cylindrical", "planar", "fixed", "distance",
@@ -55,7 +60,7 @@ class LoopJoint(Loop):
     axis2: np.ndarray | None = None
     distance: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         position, orientation = self._rows()
         object.__setattr__(self, "_position", position)
         object.__setattr__(self, "_orientation", orientation)
@@ -102,21 +107,21 @@ class LoopJoint(Loop):
         return self.axis2 if self.axis2 is not None else perpendicular(self.axis)[0]
 
     @cached_property
-    def bodies(self):
+    def bodies(self) -> tuple[int, ...]:
         return tuple(body.index for body in (*self.path_P, *self.path_S))
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         return len(self._position) + len(self._orientation) + (self.kind == "distance")
 
     geometric = True
 
     @property
-    def lengths(self):
+    def lengths(self) -> tuple[bool, ...]:
         position, angular = (True,) * len(self._position), (False,) * len(self._orientation)
         return position + angular + (True,) * (self.kind == "distance")
 
-    def reframed(self, bodies, new):
+    def reframed(self, bodies: tuple[Body, ...], new: dict[int, Transform]) -> Loop:
         ancestor = (self.path_P or self.path_S)[0].parent
 
         def moved(path, frame):
@@ -142,22 +147,22 @@ class LoopJoint(Loop):
             object.__setattr__(self, "_kept", kept)
         return kept[1]
 
-    def _direction(self, way: Way, n, v=None) -> tuple:
+    def _direction(self, way: Way, n, v=None) -> tuple[Any, ...]:
         """R n with its derivatives."""
         return way.carried(self.frame_S.rotate_back(n), v, point=False)[1]
 
-    def _turned(self, way: Way, v=None) -> list:
+    def _turned(self, way: Way, v=None) -> list[Any]:
         """Of each orientation row the terms (c, e, R n with its derivatives)."""
         normals = {n.tobytes(): n for row in self._orientation for _, _, n in row}
         jets = {key: self._direction(way, n, v) for key, n in normals.items()}
         return [[(c, e, jets[n.tobytes()]) for c, e, n in row] for row in self._orientation]
 
-    def equations(self, q):
+    def equations(self, q: Positions) -> Array:
         way = self._way(q)
         angular = [sum(c * (e @ n) for c, e, (n, *_) in row) for row in self._turned(way)]
         return np.stack(self._lengths(way, angular))
 
-    def residual(self, q):
+    def residual(self, q: Positions) -> Array:
         way = self._way(q)
         if self.kind in ALIGNED:
             angular = alignment_angles(self._frame, self._direction(way, self.axis)[0])
@@ -167,7 +172,7 @@ class LoopJoint(Loop):
             return self.equations(q)
         return np.stack(self._lengths(way, list(angular)))
 
-    def slopes(self, q):
+    def slopes(self, q: Positions) -> dict[int, Array]:
         way = self._way(q)
         if self.kind in ALIGNED:
             moments = alignment_moments(self._frame, self._direction(way, self.axis)[0])
@@ -178,7 +183,7 @@ class LoopJoint(Loop):
         seen, _ = way.carried(self.frame_S.r)
         return way.rows([*self._position], moments, seen)
 
-    def alignment(self, q):
+    def alignment(self, q: Positions) -> float | None:
         way = self._way(q)
         if self.kind in ALIGNED:
             return self.axis @ self._direction(way, self.axis)[0]
@@ -186,14 +191,14 @@ class LoopJoint(Loop):
             return (sum(e @ self._direction(way, e)[0] for e in np.eye(3)) - 1.0) / 2
         return None
 
-    def turned_round(self):
+    def turned_round(self) -> Loop | None:
         if self.kind not in ALIGNED:
             return None
         e1 = self._frame[0]
         half_turn = Transform(2 * np.outer(e1, e1) - np.eye(3), np.zeros(3))
         return replace(self, frame_S=half_turn @ self.frame_S)
 
-    def _lengths(self, way: Way, angular: list) -> list:
+    def _lengths(self, way: Way, angular: list[Any]) -> list[Any]:
         """Position rows, then orientation rows as they are given, then the distance."""
         _, (p, *_) = way.carried(self.frame_S.r)
         rows = [*(b @ p for b in self._position), *angular]
@@ -204,7 +209,7 @@ class LoopJoint(Loop):
     def _rotation(self, way: Way) -> np.ndarray:
         return np.stack([self._direction(way, e)[0] for e in np.eye(3)], axis=1)
 
-    def linearize(self, q, v):
+    def linearize(self, q: Positions, v: Positions | None) -> tuple[dict[int, Array], Array | None]:
         way = self._way(q)
         seen, (p, dp, ddp) = way.carried(self.frame_S.r, v)
         turned = self._turned(way, v)
@@ -247,7 +252,7 @@ class LoopJoint(Loop):
     def describe(self):
         return f"{self.kind} joint between {self.ends[0]} and {self.ends[1]}"
 
-    def gap(self, q):
+    def gap(self, q: dict[int, Array]) -> str:
         phi = self.residual(q)
         n = len(self._position) + (self.kind == "distance")
         lengths, angles = phi[:n], phi[n:]

@@ -6,6 +6,7 @@ With bundles (limbs.py) it is C99 with the vector types of GCC and Clang.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ...ir.ops import OPS
 from ...ir.tape import Array, Branch, Bundle, Loop, Tape, holds, members, read_by
@@ -29,7 +30,7 @@ class _Printer:
         self.lanes: set[int] = set()  # numbers of lanes that vectors have
         self._prefixes = 0
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         if value != value:
             return "NAN"
         if value in (float("inf"), float("-inf")):
@@ -41,7 +42,7 @@ class _Printer:
         """Print the instructions; the names of the outputs' values."""
         self._prefixes += 1
         prefix = "s" if self._prefixes == 1 else f"s{self._prefixes}_"
-        names: list = []
+        names: list[Any] = []
         rows = {
             min(members(bundle)): bundle
             for bundle in tape.bundles

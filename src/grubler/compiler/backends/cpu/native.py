@@ -17,6 +17,8 @@ import ctypes
 import struct
 import sys
 import sysconfig
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +96,7 @@ _GIL = [
 ]
 
 
-def _method(address: int, flags: int, name: str, block: bytes, alive: tuple):
+def _method(address: int, flags: int, name: str, block: bytes, alive: tuple[Any, ...]):
     definition = _MethodDefinition(name.encode(), address, flags, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
@@ -103,7 +105,14 @@ def _method(address: int, flags: int, name: str, block: bytes, alive: tuple):
     return new(ctypes.byref(definition), block, (definition, *alive))
 
 
-def bound(address: int, name: str, addresses: list[int], result, alive: tuple, again: tuple):
+def bound(
+    address: int,
+    name: str,
+    addresses: list[int],
+    result: str,
+    alive: tuple[Any, ...],
+    again: tuple[Any, ...],
+) -> Any:
     """A method without arguments that runs on fixed addresses and returns `result`."""
     block = _Block(struct.pack(f"<{1 + len(addresses)}Q", id(result), *addresses))
     block.again = again
@@ -111,15 +120,22 @@ def bound(address: int, name: str, addresses: list[int], result, alive: tuple, a
 
 
 def bound_batch(
-    address: int, name: str, table: int, size: int, scratch: int, result, alive: tuple, again: tuple
-):
+    address: int,
+    name: str,
+    table: int,
+    size: int,
+    scratch: int,
+    result: str,
+    alive: tuple[Any, ...],
+    again: tuple[Any, ...],
+) -> Any:
     """Likewise on a table of arrays that hold `size` states."""
     block = _Block(struct.pack("<6Q", id(result), table, size, scratch, *_GIL))
     block.again = again
     return _method(address, _METH_NOARGS, name, block, (result, *alive))
 
 
-def checked(address: int, name: str, dtype: np.dtype, alive: tuple):
+def checked(address: int, name: str, dtype: np.dtype, alive: tuple[Any, ...]) -> Callable[..., Any]:
     """A method that takes the arguments, then arrays for the outputs, of one state or of a batch.
 
     Returns the last array, or None where an argument is not a plain array of the right shape.

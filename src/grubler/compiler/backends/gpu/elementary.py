@@ -15,9 +15,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from ..llvm.elementary import _polynomial
 from .formats import FORMATS
+
+if TYPE_CHECKING:
+    from ..llvm.emitter import Emitter
 
 
 class _Math:
@@ -29,7 +33,7 @@ class _Math:
 
     # --- arithmetic, by name ---
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         return self.e.number(value)
 
     def add(self, a, b):
@@ -369,6 +373,6 @@ def _third_of_ln2(parts: tuple[float, float]) -> float:
     return float(ln2 - Fraction(parts[0]) - Fraction(parts[1]))
 
 
-def emit(e, name: str, *arguments: str) -> str:
+def emit(e: Emitter, name: str, *arguments: str) -> str:
     """Emit a function of the C library on scalars."""
     return getattr(_Math(e), name)(*arguments)

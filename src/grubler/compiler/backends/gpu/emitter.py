@@ -8,6 +8,8 @@ multiply-adds (1 ulp). Sine and cosine read the quadrant off the bits of a round
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...ir.ops import Op
 from ..llvm.emitter import BYTES, Emitter
 from . import elementary as ptx_elementary
@@ -20,14 +22,17 @@ CONSTANT = "addrspace(4)"
 class PtxEmitter(Emitter):
     """Scalar instructions of one thread."""
 
+    bits: int
+    integer: Any
+
     def __init__(self, dtype: str, table: str = "constants"):
         self.table = table
         super().__init__(dtype, 1)
         self.bits, self.integer = 32, "i32"
-        self.single = dtype == "float32"
+        self.single: bool = dtype == "float32"
         self.constants: dict[str, int] = {}  # literal -> its place in constant memory
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         """A literal in fp32; in fp64 read from constant memory, as an operand that takes no
         register. An instruction can hold the upper half of a number only."""
         text = super().number(value)

@@ -6,6 +6,7 @@ PTX is text that the driver assembles for its GPU: no CUDA toolkit is needed, he
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -28,7 +29,7 @@ ARCHITECTURES = {
 }  # fmt: skip
 
 
-def module(tape: Tape, dtype: str, plans: dict[str, Plan]) -> tuple[str, dict[str, dict]]:
+def module(tape: Tape, dtype: str, plans: dict[str, Plan]) -> tuple[str, dict[str, dict[Any, Any]]]:
     """The IR of a kernel for each layout, and the threads and shared bytes of a block of each."""
     kernels = [Kernel(usual(tape), dtype, plan, layout) for layout, plan in plans.items()]
     if branches(tape):

@@ -14,12 +14,16 @@ A function with branches has a third (see gpu/seldom.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...ir.tape import Loop, Tape
 from ..llvm.emitter import BYTES
 from ..llvm.lower import _Line
 from .emitter import GLOBAL, SHARED, PtxEmitter
 from .registers import Spills, spills
+
+if TYPE_CHECKING:
+    from ..llvm.emitter import Emitter
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class _GpuLine(_Line):
                 return self._held_loop(self.tape.loops[instruction[1]], instruction[2:], *held)
         return super()._instruction(instruction)
 
-    def _held_loop(self, loop: Loop, start: tuple[int, ...], plan: Spills, first: int) -> list:
+    def _held_loop(self, loop: Loop, start: tuple[int, ...], plan: Spills, first: int) -> list[Any]:
         """A loop of a fixed count whose state waits in memory, so that its step has the registers
         to itself: read from one place, written to another, moved over at the end."""
         e, kernel, n = self.e, self.kernel, loop.state_size
@@ -116,15 +120,19 @@ class _GpuLine(_Line):
 class Kernel:
     """Writes one kernel."""
 
+    tape: Tape
+    plan: Plan
+    layout: str
+
     def __init__(self, tape: Tape, dtype: str, plan: Plan, layout: str):
         self.tape, self.plan, self.layout = tape, plan, layout
-        self.e = PtxEmitter(dtype, f"constants_{layout}")
-        self.rows = layout == "rows"
-        self.staged = plan.staged or self.rows
-        self.spilled = spills(tape, plan.values) if plan.values else None
+        self.e: PtxEmitter = PtxEmitter(dtype, f"constants_{layout}")
+        self.rows: bool = layout == "rows"
+        self.staged: bool = plan.staged or self.rows
+        self.spilled: Spills | None = spills(tape, plan.values) if plan.values else None
         self.places: dict[tuple[int, int], int] = {}  # columns: the inputs in shared memory
         self.regions: dict[str, tuple[int, int]] = {}  # rows: an array's start and pitch there
-        self.first_slot = self._reserve() if self.staged else 0  # in numbers of all threads
+        self.first_slot: int = self._reserve() if self.staged else 0  # in numbers of all threads
         slots = self.spilled.slots if self.spilled else 0
         self.loops: dict[int, tuple[Spills, int]] = {}  # by index: moves in the step, first slot
         for i, loop in enumerate(tape.loops) if plan.values else ():
@@ -133,8 +141,8 @@ class Kernel:
                 self.loops[i] = (moves, slots)
                 slots += moves.slots + 2 * loop.state_size
         room = plan.shared - -(-self.first_slot // plan.block)
-        self.shared_slots = min(slots, max(0, room))
-        self.local_slots = slots - self.shared_slots
+        self.shared_slots: int = min(slots, max(0, room))
+        self.local_slots: int = slots - self.shared_slots
 
     def _reserve(self) -> int:
         """Shared memory for inputs, and for outputs in rows; how many numbers it takes."""
@@ -167,7 +175,7 @@ class Kernel:
         """A number of this thread's column."""
         return self.e.offset("%own", SHARED, number * self.plan.block)
 
-    def read(self, e, argument: int, element: int) -> str:
+    def read(self, e: Emitter, argument: int, element: int) -> str:
         if self.rows:
             at = self.e.offset(f"%in{argument}.row", SHARED, element)
             return self.e.load_from(at, SHARED, volatile=True)
@@ -176,7 +184,7 @@ class Kernel:
             return self.e.load_from(at, SHARED, volatile=True)
         return self.e.load_from(self.element(f"in{argument}", element), GLOBAL)
 
-    def write(self, e, value: str, output: int, element: int) -> None:
+    def write(self, e: Emitter, value: str, output: int, element: int) -> None:
         if self.rows:
             at = self.e.offset(f"%out{output}.row", SHARED, element)
             self.e.store_to(value, at, SHARED)

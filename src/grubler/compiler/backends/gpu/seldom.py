@@ -23,7 +23,7 @@ class SeldomKernel(Kernel):
     def __init__(self, tape: Tape, dtype: str):
         super().__init__(tape, dtype, Plan(block=64, registers=255), "seldom")
         # Shared memory holds whole numbers of 32 bits: how many states, then which.
-        self.states = SPAN * self.plan.block
+        self.states: int = SPAN * self.plan.block
 
     @property
     def frame(self) -> dict[str, int]:

@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ...ir.tape import Loop
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
 
 # How much more often a branch's condition holds, for the order of the code: what is seldom needed
 # stands aside.
 HOLDS = 10_000
 
 
-def emit_branch(values: list[str], e, ok: str, active, emit) -> list[str]:
+def emit_branch(values: list[str], e: Emitter, ok: str, active: Any, emit: Any) -> list[str]:
     """`values` where `ok` in each lane, else what the branch gives; the names of its results.
 
     `active` are the lanes that take the branch around, None where there is none; `emit` is told
@@ -29,7 +35,7 @@ def emit_branch(values: list[str], e, ok: str, active, emit) -> list[str]:
     return _joined(e, (before, values), (after, chosen))
 
 
-def fork(e, ok: str) -> str:
+def fork(e: Emitter, ok: str) -> str:
     """Begin the block where a condition of a single state fails; the label of the other."""
     seldom, usual = e.new_label("seldom"), e.new_label("usual")
     _fork(e, _failing(e, ok, None), seldom, usual)
@@ -57,7 +63,7 @@ def _joined(e, *ways: tuple[str, list[str]]) -> list[str]:
     ]  # fmt: skip
 
 
-def emit_loop(e, loop: Loop, start: list[str], emit) -> list[str]:
+def emit_loop(e: Emitter, loop: Loop, start: list[str], emit: Callable[..., Any]) -> list[str]:
     """A loop in the generated code; the names of its results."""
     n = loop.state_size
     state, parameters = start[:n], start[n:]

@@ -14,10 +14,14 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ir.ops import OPS
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
 
 LIMIT = {"float64": 2.0**48, "float32": 2.0**19}
 
@@ -81,7 +85,7 @@ def literal(value: float, dtype: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def sine_cosine(e, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
+def sine_cosine(e: Emitter, x: str, want_sine: bool, want_cosine: bool) -> tuple[str, str]:
     """Emit sin x and cos x; what is not wanted is left out where it costs something."""
     c, magic = COEFFICIENTS[e.dtype], e.number(ROUNDING[e.dtype])
     shifted = e.call("fma", x, e.number(c.two_over_pi), magic)
@@ -133,7 +137,7 @@ _ARCTANGENT = {
 }
 
 
-def arctangent2(e, y: str, x: str) -> str:
+def arctangent2(e: Emitter, y: str, x: str) -> str:
     """Emit atan2(y, x), within 2 ulp, right at zeros and infinities, NaN from NaN.
 
     The smaller side over the larger gives the angle to the nearer axis; beyond pi/8 it is measured
@@ -176,12 +180,12 @@ def _shifted(e, angle: str, shift: float, rest: float) -> str:
     return e.binary("fadd", e.binary("fadd", angle, e.number(rest)), e.number(shift))
 
 
-def arcsine(e, x: str) -> str:
+def arcsine(e: Emitter, x: str) -> str:
     """Emit asin x; NaN outside [-1, 1]."""
     return arctangent2(e, x, _other_side(e, x))
 
 
-def arccosine(e, x: str) -> str:
+def arccosine(e: Emitter, x: str) -> str:
     """Emit acos x; NaN outside [-1, 1]."""
     return arctangent2(e, _other_side(e, x), x)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from typing import Any
 
 from ...ir.ops import Op
 from . import elementary
@@ -23,14 +24,22 @@ _SUFFIX = {"float64": "f64", "float32": "f32"}
 class Emitter:
     """Writes instructions line by line; every method returns the name of what it computed."""
 
+    dtype: str
+    lanes: int
+    block: int
+    held: bool
+    scalar: str
+    bits: int
+    label: str
+
     def __init__(self, dtype: str, lanes: int, block: int = BLOCK, held: bool = False):
         self.dtype, self.lanes, self.block, self.held = dtype, lanes, block, held
         self.scalar, self.bits = SCALAR[dtype], 8 * BYTES[dtype]
-        self.type = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
-        self.integer = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
-        self.mask = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        self.type: str = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
+        self.integer: str = f"i{self.bits}" if lanes == 1 else f"<{lanes} x i{self.bits}>"
+        self.mask: str = "i1" if lanes == 1 else f"<{lanes} x i1>"
         suffix = _SUFFIX[dtype]
-        self.suffix = suffix if lanes == 1 else f"v{lanes}{suffix}"
+        self.suffix: str = suffix if lanes == 1 else f"v{lanes}{suffix}"
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.library: set[str] = set()
@@ -87,7 +96,7 @@ class Emitter:
 
     # --- arithmetic on vectors ---
 
-    def number(self, value: float) -> str:
+    def number(self, value: float | None) -> str:
         text = literal(value, self.dtype)
         return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
 
@@ -102,7 +111,7 @@ class Emitter:
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         return self.define(f"shufflevector {self.type} {one}, {self.type} poison, {zeros}")
 
-    def together(self, values: list[str | None]) -> str:
+    def together(self, values: Any) -> str:
         """A vector of numbers, anything where there is none."""
         vector = "poison"
         for lane, value in enumerate(values):

@@ -12,6 +12,9 @@ reordered: a state gives the same bits alone, in any lane, on any thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ...ir.ops import LEAVES, NODES, OPS, PAIR
 from ...ir.tape import Tape, last_branch, members
 from ...passes.schedule import asked_first
@@ -31,23 +34,36 @@ _ELSEWHERE = (*LEAVES, *NODES, *PAIR)
 class _Line:
     """The values of one tape while it is being emitted."""
 
-    def __init__(self, e: Emitter, tape: Tape, read, write=None, active: str | None = None):
+    e: Emitter
+    tape: Tape
+    read: Callable[..., Any]
+    write: Callable[..., Any] | None
+    last: int | None
+
+    def __init__(
+        self,
+        e: Emitter,
+        tape: Tape,
+        read: Callable[..., Any],
+        write: Callable[..., Any] | None = None,
+        active: str | None = None,
+    ):
         self.e, self.tape, self.read, self.write = e, tape, read, write
         self.active = active  # the lanes that take the branch that this is, or that is around
-        self.names: list = []
-        self.vectors = Vectors(self)
+        self.names: list[Any] = []
+        self.vectors: Vectors = Vectors(self)
         self.masks: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.waiting: dict[int, tuple[list[str], int]] = {}  # sine and cosine in memory
-        self.angles: dict[tuple, tuple[list[str], int]] = {}  # the same by formula
+        self.angles: dict[tuple[Any, ...], tuple[list[str], int]] = {}  # the same by formula
         self.kept: dict[int, str] = {}  # memory for values that branches read
         # The branch that gives all results of a single state, and the value after which it forks.
         known = last_branch(tape) if e.lanes == 1 and write else None
         self.last, self.fork = known or (None, None)
         self.fork = self.fork if e.early else self.last
         self.given: dict[int, list[tuple[int, int]]] = {}  # where the results of that branch go
-        self.sines = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
-        self.cosines = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
+        self.sines: set[int] = {ins[1] for ins in tape.instructions if ins[0] == "sin"}
+        self.cosines: set[int] = {ins[1] for ins in tape.instructions if ins[0] == "cos"}
 
     def emit(self) -> list[list[str]]:
         """Emit every instruction; the names of the outputs' values."""
@@ -208,14 +224,14 @@ class _Line:
                 if k not in self.kept and self.tape.instructions[k][0] not in LEAVES:
                     self.kept[k] = self.e.memory()
 
-    def find_angles(self, known: dict) -> None:
+    def find_angles(self, known: dict[Any, Any]) -> None:
         """Read sine and cosine from memory where the line around has them waiting there."""
         self.angles = known
         for k in self.sines | self.cosines if known else ():
             if self.steps_to(k) <= EARLY and self.formula(k) in known:
                 self.waiting[k] = known[self.formula(k)]
 
-    def formula(self, k: int) -> tuple:
+    def formula(self, k: int) -> tuple[Any, ...]:
         """A value of few steps in terms of the arguments."""
         op, *rest = self.tape.instructions[k]
         return (op, *(rest if op in LEAVES else map(self.formula, rest)))

@@ -13,6 +13,8 @@
 `recognise` finds all but the last two in a cluster by its structure; those are named.
 """
 
+from typing import Any
+
 from .ball_leg import SpuLeg
 from .base import ClosedForm
 from .belts import ParallelBelts, parallel_belts
@@ -25,7 +27,11 @@ from .recut import Recut
 from .slider_crank import SliderCrank
 
 # Modules that a description names, by kind: fn(name, links, motors, **options).
-NAMED = {"parallel_belts": parallel_belts, "tello_hip": tello_hip, "tello_knee": tello_knee}
+NAMED: dict[Any, Any] = {
+    "parallel_belts": parallel_belts,
+    "tello_hip": tello_hip,
+    "tello_knee": tello_knee,
+}
 
 __all__ = [
     "NAMED", "ClosedForm", "Differential", "FourBar", "ParallelBelts", "Recut", "RusLeg",

@@ -14,12 +14,18 @@ in the axes of the leg (u and h: the velocity of the point and of k, seen from t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....algebra.spatial import cross, quaternion_matrix, quaternion_product
 from ...joints import Prismatic, Spherical
 from .legs import Approach, Leg
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ...parts import Body
+    from ..base import Loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +42,7 @@ class SpuLeg(Leg):
 
     module = "SPU leg"
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         approach = self._approach(x)
         t, k = approach.at, approach.direction(self.other_axis)[0]
         s = self._slider(t)
@@ -78,13 +84,13 @@ class SpuLeg(Leg):
         m = self.own_axis - (self.own_axis @ w) / (w @ w) * w
         return quaternion_product(centre, np.concatenate([[0.0], m / np.linalg.norm(m)]))
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         solve, approach, R, (k, *_), _ = self._frame(x)
         rows = approach.velocities(cross(k, R @ self.own_axis))
         u, h = R.T @ rows[:3], -rows[3]
         return np.stack([solve(u[:, i], h[i]) for i in range(u.shape[1])], axis=1)
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         solve, approach, R, jet, w = self._frame(x, d)
         m, (k_leg, k1, k2) = self.own_axis, (R.T @ k for k in jet)
         rates = solve(R.T @ approach.velocity, -(m @ k1))
@@ -113,7 +119,14 @@ class SpuLeg(Leg):
         return solve, approach, R, jet, w
 
     @classmethod
-    def make(cls, loop, on_S, leg, inputs, reference):
+    def make(
+        cls,
+        loop: Loop,
+        on_S: bool,
+        leg: tuple[Body, Body],
+        inputs: tuple[Body, ...],
+        reference: dict[int, Array],
+    ) -> Loop | None:
         """The leg of these bodies, on the branch of the reference, or None."""
         if len(leg) != 2:
             return None

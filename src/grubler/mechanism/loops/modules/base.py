@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from ....errors import ModelError
 from ...layout import Layout
 from ..base import ExplicitLoop
 from ..joint import LoopJoint
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ..base import Positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,7 @@ class ClosedForm(ExplicitLoop):
 
     module = "closed form"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.branch not in (1, -1):
             raise ModelError(
                 f"branch of loop '{self.name}' is {self.branch!r}: give +1 or -1, the two ways in "
@@ -42,41 +47,41 @@ class ClosedForm(ExplicitLoop):
             )
 
     @abstractmethod
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         """γ: the stacked positions of the outputs at the stacked positions of the inputs."""
 
     @property
-    def bodies(self):
+    def bodies(self) -> tuple[int, ...]:
         return self.loop.bodies
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         return self.loop.rows
 
     @property
-    def lengths(self):
+    def lengths(self) -> tuple[bool, ...]:
         return self.loop.lengths
 
-    def residual(self, q):
+    def residual(self, q: Positions) -> Array:
         return self.loop.residual(q)
 
-    def linearize(self, q, v):
+    def linearize(self, q: Positions, v: Positions | None) -> tuple[dict[int, Array], Array | None]:
         return self.loop.linearize(q, v)
 
-    def gap(self, q):
+    def gap(self, q: dict[int, Array]) -> str:
         return self.loop.gap(q)
 
-    def equations(self, q):
+    def equations(self, q: Positions) -> Array:
         return self.loop.equations(q)
 
-    def alignment(self, q):
+    def alignment(self, q: Positions) -> float | None:
         return self.loop.alignment(q)
 
-    def with_branch(self, branch: int) -> ClosedForm:
+    def with_branch(self, branch: Any) -> ClosedForm:
         """The same module on a branch."""
         return replace(self, branch=branch)
 
-    def describe(self):
+    def describe(self) -> str:
         outputs = ", ".join(body.joint.name for body in self.outputs)
         inputs = ", ".join(body.joint.name for body in self.inputs)
         return f"{self.loop.describe()}; {self.module}: ({outputs}) = γ({inputs})"
@@ -84,13 +89,15 @@ class ClosedForm(ExplicitLoop):
     def _gather(self, values):
         return np.concatenate([values[body.index] for body in self.inputs])
 
-    def _spread(self, bodies, x, velocities: bool = False) -> dict:
+    def _spread(self, bodies, x, velocities: bool = False) -> dict[Any, Any]:
         """Stacked positions (or velocities) by body index."""
         layout = Layout(bodies)
         return layout.split_v(x) if velocities else layout.split_q(x)
 
 
-def angle_between(cosine, sine, length, centre: float):
+def angle_between(
+    cosine: Array | float, sine: Array | float, length: Array | float, centre: float
+) -> Array | float:
     """The angle of the direction (cosine, sine) / length within half a turn of `centre`."""
     c, s = float(np.cos(centre)), float(np.sin(centre))
     angle = centre + np.arctan2(sine * c - cosine * s, cosine * c + sine * s)

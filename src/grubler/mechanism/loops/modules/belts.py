@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import ModelError
 from ...parts import frozen
 from ..base import ExplicitLoop
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ...parts import Body
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,21 +30,27 @@ class ParallelBelts(ExplicitLoop):
 
     module = "parallel belts"
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         return self.ratios @ x
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         return self.ratios
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         return np.zeros(len(self.outputs))
 
-    def describe(self):
+    def describe(self) -> str:
         outputs = ", ".join(body.joint.name for body in self.outputs)
         return f"{self.module}: ({outputs}) from {', '.join(b.joint.name for b in self.inputs)}"
 
 
-def parallel_belts(name: str, links, rotors, gears: Sequence[float], belts=None) -> ParallelBelts:
+def parallel_belts(
+    name: str,
+    links: tuple[Body, Body],
+    rotors: tuple[Body, Body],
+    gears: Sequence[float],
+    belts: list[list[float]] | None = None,
+) -> ParallelBelts:
     """Rotor i on belts along the links up to the i-th: gear and, a row a rotor, belt ratios."""
     n = len(rotors)
     if len(links) != n or len(gears) != n:

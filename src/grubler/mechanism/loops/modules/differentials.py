@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +22,12 @@ from ....algebra.symbolic import Differentiable
 from ....errors import ModelError
 from ..base import ExplicitLoop
 
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ...parts import Body
 
-def hip_coefficients(x):
+
+def hip_coefficients(x: Array) -> Array:
     """A, B, C of both motors of the hip, for gimbal angle x[0] and thigh angle x[1]."""
     ca, sa, cb, sb = np.cos(x[0]), np.sin(x[0]), np.cos(x[1]), np.sin(x[1])
     rows = []
@@ -39,7 +44,7 @@ def hip_coefficients(x):
     return np.stack(rows)
 
 
-def ankle_coefficients(x):
+def ankle_coefficients(x: Array) -> Array:
     """A, B, C of half the difference of the knee-ankle's motors (less a constant), for foot angle
     x[1]; their mean is the shin angle x[0]."""
     beta = x[1] + np.deg2rad(180 - 66)
@@ -62,7 +67,7 @@ class Differential(ExplicitLoop):
     together.
     """
 
-    coefficients: Callable
+    coefficients: Callable[..., Any]
     branch: int
     offset: float
     mix: np.ndarray
@@ -70,7 +75,7 @@ class Differential(ExplicitLoop):
 
     module = "differential"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.branch not in (1, -1):
             raise ModelError(f"branch of differential '{self.name}' is {self.branch!r}: +1 or -1")
@@ -80,7 +85,7 @@ class Differential(ExplicitLoop):
                 f"{len(self.outputs)} and {len(self.inputs)} joints given"
             )
 
-    def with_branch(self, branch: int) -> Differential:
+    def with_branch(self, branch: Any) -> Differential:
         return replace(self, branch=branch)
 
     @cached_property
@@ -98,7 +103,7 @@ class Differential(ExplicitLoop):
             out.append((np.arctan2(sine, cosine), sine, cosine, A * cosine - B * sine))
         return out
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         roots = np.stack([y - self.offset for y, *_ in self._roots(x)])
         return self.ratio * (self.mix @ np.concatenate([x, roots]))
 
@@ -112,10 +117,10 @@ class Differential(ExplicitLoop):
             ]
         )
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         return self.ratio * (self.mix @ np.concatenate([np.eye(2), self._slopes(x)]))
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Any) -> Array:
         rows, J = self._function.value(x), self._function.jacobian(x)
         second, rates = self._function.curvature(x, d), self._slopes(x) @ d
         out = []
@@ -128,12 +133,18 @@ class Differential(ExplicitLoop):
             out.append(bend / pivot)
         return self.ratio * (self.mix @ np.concatenate([np.zeros(2), np.stack(out)]))
 
-    def describe(self):
+    def describe(self) -> str:
         outputs = ", ".join(body.joint.name for body in self.outputs)
         return f"{self.module}: ({outputs}) = γ({', '.join(b.joint.name for b in self.inputs)})"
 
 
-def tello_hip(name: str, links, motors, ratio: float = 6.0, branch: int = 1) -> Differential:
+def tello_hip(
+    name: str,
+    links: tuple[Body, Body],
+    motors: tuple[Body, Body],
+    ratio: float = 6.0,
+    branch: int = 1,
+) -> Differential:
     """Tello's hip: `links` the gimbal's and the thigh's joints, `motors` its two motors'."""
     mix = np.eye(4)[2:]
     return Differential(
@@ -141,7 +152,9 @@ def tello_hip(name: str, links, motors, ratio: float = 6.0, branch: int = 1) -> 
     )
 
 
-def tello_knee(name: str, links, motors, ratio: float = 6.0, branch: int = -1) -> Differential:
+def tello_knee(
+    name: str, links: Any, motors: Any, ratio: float = 6.0, branch: int = -1
+) -> Differential:
     """Tello's knee and ankle: `links` the shin's and the foot's joints, `motors` its motors'."""
     mix = np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 1.0]])
     return Differential(

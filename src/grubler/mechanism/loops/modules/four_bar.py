@@ -11,10 +11,16 @@ The branch is the side of t on which they meet: the open and the crossed assembl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .planar import PlanarClosure, add, angle_on, cross2, dot, quarter, scale
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from .planar import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +38,7 @@ class FourBar(PlanarClosure):
         return angle_on(A, end_A, self.centre[0]), angle_on(B, end_B, self.centre[1])
 
     @staticmethod
-    def branch_at(A, B, t, x) -> int:
+    def branch_at(A: Path, B: Path, t: tuple[float, float], x: Array) -> int:
         """The branch on which the unknown joints have the positions x."""
         end_B = _end(B, x[1])
         return 1 if cross2(t, end_B) >= 0 else -1

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from ...joints import Prismatic, Revolute, Universal
 from ...parts import Body
 from ..chain import Way
 from .base import ClosedForm, angle_between
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ..base import Loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ class Gimbal:
     centre: np.ndarray
     inner: Transform
 
-    def aim(self, w, t, flip: int, centre_angles):
+    def aim(self, w: Array, t: Array, flip: int, centre_angles: Array) -> Array:
         """The angles with R1 R2 w = t, |w| = |t|, both seen from the centre.
 
         The vector z = R2 w keeps its part along axis 2 and gets that of t along axis 1; what is
@@ -58,15 +63,15 @@ class Gimbal:
         z = along_a * a + along_b * b + (flip * np.sqrt(rest / float(n @ n))) * n
         return np.stack([about(a, z, t, centre_angles[0]), about(b, w, z, centre_angles[1])])
 
-    def between(self, angle1):
+    def between(self, angle1: float) -> Array:
         """R1', which takes vectors from the frame of the joint to the one between its axes."""
         return axis_rotation(self.axis1, *cos_sin(angle1)).T
 
-    def carried(self, x, angle2):
+    def carried(self, x: Array, angle2: float) -> Array:
         """R2 x: a vector of the body carried, between the axes."""
         return axis_rotation(self.axis2, *cos_sin(angle2)) @ x
 
-    def swing(self, z, dz, rates):
+    def swing(self, z: Array, dz: Array, rates: Array) -> tuple[Array, Array]:
         """What z, that moves by dz with the second axis at rest, accelerates by as both turn
         (in the frame between the axes): the terms without accelerations."""
         a, b = self.axis1, self.axis2
@@ -75,20 +80,20 @@ class Gimbal:
         out = (rates[1] * rates[1]) * cross(b, bz) + (2.0 * rates[1]) * cross(b, dz)
         return out + rates[0] * cross(a, rates[0] * cross(a, z) + 2.0 * moved), moved
 
-    def flip_at(self, w, angle2: float) -> int:
+    def flip_at(self, w: Array, angle2: float) -> int:
         """The side of the axes' plane on which z = R2 w stands."""
         z = rotated(self.axis2, w, angle2)
         return 1 if z @ np.cross(self.axis1, self.axis2) >= 0 else -1
 
 
-def about(axis, start, end, centre: float):
+def about(axis: Array, start: Array, end: Array, centre: float) -> float:
     """The angle about a unit axis that takes `start` to `end`, nearest to `centre`."""
     along = axis @ start
     cosine = start @ end - along * (axis @ end)
     return angle_between(cosine, axis @ cross(start, end), start @ start - along * along, centre)
 
 
-def rotated(axis, x, angle: float):
+def rotated(axis: Array, x: Array, angle: float) -> Array:
     """x turned about a unit axis (floats)."""
     c, s = np.cos(angle), np.sin(angle)
     return c * x + s * np.cross(axis, x) + (1 - c) * (axis @ x) * axis
@@ -100,7 +105,7 @@ class Leg(ClosedForm):
 
     on_S: bool
 
-    def goal(self, q):
+    def goal(self, q: dict[int, Array]) -> Array:
         """The closing point in the frame of the leg's first joint."""
         return Approach(self, q).at
 
@@ -112,7 +117,7 @@ class Leg(ClosedForm):
     def _stack(self, blocks, bodies):
         return np.concatenate([blocks[body.index] for body in bodies], axis=1)
 
-    def conditioning(self, q):
+    def conditioning(self, q: dict[int, Array]) -> float:
         """The volume of the unit motions of its joints: 0 at a singularity of the leg."""
         blocks, _ = self.loop.linearize(q, None)
         K = self._stack(blocks, self.outputs)
@@ -142,14 +147,14 @@ class GimbalLeg(Leg):
     def _drift(self, x, rates):
         """The acceleration of the end at zero joint accelerations, in that frame."""
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         return self._reach(self.goal(self._spread(self.inputs, x)))
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         R, M = self._solving_frame(self.value(x))
         return inverse3(M) @ (R @ self._approach(x).velocities())
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         solved, approach = self.value(x), self._approach(x, d)
         R, M = self._solving_frame(solved)
         inverse = inverse3(M)
@@ -157,7 +162,7 @@ class GimbalLeg(Leg):
         return inverse @ (R @ approach.acceleration - self._drift(solved, rates))
 
 
-def inverse3(A):
+def inverse3(A: Array) -> Array:
     """The inverse of a 3x3 matrix by cross products of its columns."""
     a, b, c = A[:, 0], A[:, 1], A[:, 2]
     rows = [cross(b, c), cross(c, a), cross(a, b)]
@@ -170,20 +175,27 @@ class Approach:
     The point moves with the last body of the other path, the foot with the body before the leg.
     """
 
-    def __init__(self, leg: Leg, q, rates=None):
+    leg: Leg
+    rates: dict[int, Array] | None
+    seen: Any
+    at: Any
+    velocity: Any
+    acceleration: Any
+
+    def __init__(self, leg: Leg, q: dict[int, Array], rates: dict[int, Array] | None = None):
         loop, n = leg.loop, len(leg.outputs)
         own, other = (loop.path_S, loop.path_P) if leg.on_S else (loop.path_P, loop.path_S)
         frame = loop.frame_P if leg.on_S else loop.frame_S
         self.leg, self.rates = leg, rates
-        self.way = Way(other, own[: len(own) - n], leg.outputs[0].joint.placement, q)
+        self.way: Way = Way(other, own[: len(own) - n], leg.outputs[0].joint.placement, q)
         self.seen, moved = self.way.carried(frame.r, rates)
         self.at, self.velocity, self.acceleration = moved
 
-    def direction(self, n) -> tuple:
+    def direction(self, n: Array) -> tuple[Any, ...]:
         """A direction fixed in the point's body, with its derivatives."""
         return self.way.carried(n, self.rates, point=False)[1]
 
-    def velocities(self, *moments):
+    def velocities(self, *moments: Any) -> Array:
         """(3, n): columns in the order of the leg's inputs; for a moment one more row, its power
         in the turning of the point's body."""
         return self.leg._stack(self.way.rows([*np.eye(3)], moments, self.seen), self.leg.inputs)
@@ -223,7 +235,14 @@ class UpsLeg(GimbalLeg):
         return self.gimbal.swing(z, rates[2] * e, rates)[0]
 
     @classmethod
-    def make(cls, loop, on_S, leg, inputs, reference):
+    def make(
+        cls,
+        loop: Loop,
+        on_S: bool,
+        leg: tuple[Body, ...],
+        inputs: tuple[Body, ...],
+        reference: dict[int, Array],
+    ) -> Loop | None:
         """The leg of these bodies, on the branch of the reference, or None."""
         if type(leg[-1].joint.motion) is not Prismatic:
             return None
@@ -300,7 +319,14 @@ class RusLeg(GimbalLeg):
         return out + R @ (rates[0] * turning)
 
     @classmethod
-    def make(cls, loop, on_S, leg, inputs, reference):
+    def make(
+        cls,
+        loop: Loop,
+        on_S: bool,
+        leg: tuple[Body, ...],
+        inputs: tuple[Body, ...],
+        reference: dict[int, Array],
+    ) -> Loop | None:
         """The leg of these bodies, on the branch of the reference, or None."""
         gimbal = find_gimbal(leg[1:])
         if gimbal is None or not _turns(leg[0]):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ....algebra.symbolic import cos_sin
 from ...joints import Prismatic, Revolute, perpendicular
 from ...parts import Body
 from .base import ClosedForm, angle_between
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from ..base import Loop
 
 ONE = (1.0, 0.0)
 
@@ -52,41 +56,41 @@ class Path(NamedTuple):
     """Where x in const + Rot(sign x) vec (a circle) or const + x vec (a line) leads."""
 
     line: bool
-    const: tuple
-    vec: tuple
+    const: tuple[Any, ...]
+    vec: tuple[Any, ...]
     sign: float
 
 
-def add(a, b):
+def add(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
     return a[0] + b[0], a[1] + b[1]
 
 
-def sub(a, b):
+def sub(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
     return a[0] - b[0], a[1] - b[1]
 
 
-def scale(k, a):
+def scale(k: float, a: tuple[float, float]) -> tuple[float, float]:
     return k * a[0], k * a[1]
 
 
-def turn(r, a):
+def turn(r: tuple[float, float], a: Any) -> tuple[float, float]:
     """a turned by the rotation r = (cosine, sine)."""
     return r[0] * a[0] - r[1] * a[1], r[0] * a[1] + r[1] * a[0]
 
 
-def turn_back(r, a):
+def turn_back(r: tuple[float, float], a: tuple[float, float]) -> tuple[float, float]:
     return r[0] * a[0] + r[1] * a[1], r[0] * a[1] - r[1] * a[0]
 
 
-def dot(a, b):
+def dot(a: tuple[float, float], b: tuple[float, float] | None) -> float:
     return a[0] * b[0] + a[1] * b[1]
 
 
-def cross2(a, b):
+def cross2(a: tuple[float, float], b: tuple[float, float]) -> float:
     return a[0] * b[1] - a[1] * b[0]
 
 
-def quarter(a):
+def quarter(a: tuple[float, float]) -> tuple[float, float]:
     """a turned by a quarter."""
     return -a[1], a[0]
 
@@ -96,12 +100,17 @@ class Walk(NamedTuple):
 
     `arms` holds for each link its pivot (revolute) or its direction (prismatic)."""
 
-    rotation: tuple
-    end: tuple
-    arms: list
+    rotation: tuple[Any, ...]
+    end: tuple[Any, ...]
+    arms: list[Any]
 
 
-def walk(links, q, rotation=ONE, start=(0.0, 0.0)) -> Walk:
+def walk(
+    links: tuple[Link, ...],
+    q: dict[int, Array],
+    rotation: tuple[float, float] = ONE,
+    start: tuple[float, float] = (0.0, 0.0),
+) -> Walk:
     """Follow links from `start`; q holds positions by body index."""
     r, p, arms = rotation, start, []
     for link in links:
@@ -118,7 +127,7 @@ def walk(links, q, rotation=ONE, start=(0.0, 0.0)) -> Walk:
     return Walk(r, p, arms)
 
 
-def path_of(side: Side, i: int, q) -> Path:
+def path_of(side: Side, i: int, q: dict[int, Array]) -> Path:
     """The closing point as a function of joint i of a side alone."""
     link = side.links[i]
     before = walk(side.links[:i], q)
@@ -130,7 +139,9 @@ def path_of(side: Side, i: int, q) -> Path:
     return Path(False, joint, beyond, link.sign)
 
 
-def two_paths(side_P: Side, side_S: Side, a: Body, b: Body, q):
+def two_paths(
+    side_P: Side, side_S: Side, a: Body, b: Body, q: Any
+) -> tuple[Path, Path, tuple[float, float]]:
     """(A, B, t): paths of the unknown joints a and b, without constants, with A - B = t."""
     places = {link.body.index: (s, i) for s, side in enumerate((side_P, side_S))
               for i, link in enumerate(side.links)}  # fmt: skip
@@ -154,7 +165,7 @@ def two_paths(side_P: Side, side_S: Side, a: Body, b: Body, q):
     return A, B._replace(vec=scale(-1.0, vec)), sub(goal, add(joint, const))
 
 
-def angle_on(path: Path, value, centre: float):
+def angle_on(path: Path, value: tuple[float, float], centre: float) -> float:
     """The angle at which a circle reaches `value`, nearest to `centre`."""
     sine = path.sign * cross2(path.vec, value)
     return angle_between(dot(path.vec, value), sine, dot(path.vec, path.vec), centre)
@@ -171,16 +182,16 @@ class PlanarClosure(ClosedForm):
     def _meet(self, A: Path, B: Path, t):
         """(x_a, x_b) with A(x_a) - B(x_b) = t, on the branch."""
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         q = self._spread(self.inputs, x)
         A, B, t = two_paths(self.side_P, self.side_S, *self.outputs, q)
         return np.stack(self._meet(A, B, t))
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         columns = self._columns(self._all(x))
         return self._jacobian(columns)
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         q = self._all(x)
         columns = self._columns(q)
         rates = self._spread(self.inputs, d)
@@ -188,10 +199,10 @@ class PlanarClosure(ClosedForm):
         drift = sub(self._drift(self.side_P, q, rates), self._drift(self.side_S, q, rates))
         return np.stack(self._solve(columns, scale(-1.0, drift)))
 
-    def _all(self, x) -> dict:
+    def _all(self, x) -> dict[Any, Any]:
         return self._spread(self.inputs, x) | self._spread(self.outputs, self.value(x))
 
-    def _columns(self, q) -> dict:
+    def _columns(self, q) -> dict[Any, Any]:
         """dD/dq of every joint, by body index."""
         columns = {}
         for side, sign in ((self.side_P, 1.0), (self.side_S, -1.0)):
@@ -230,13 +241,15 @@ class PlanarClosure(ClosedForm):
         solved = [self._solve(columns, scale(-1.0, columns[b.index])) for b in self.inputs]
         return np.stack([np.stack([s[i] for s in solved]) for i in (0, 1)])
 
-    def conditioning(self, q):
+    def conditioning(self, q: dict[int, Array]) -> float:
         """The sine of the angle at which the two unknown motions meet: 0 at a dead point."""
         a, b = (self._columns(q)[body.index] for body in self.outputs)
         return np.abs(cross2(a, b)) / (np.sqrt(dot(a, a) * dot(b, b)) + 1e-300)
 
 
-def planar_sides(loop, reference: dict, pins: bool = True, tolerance: float = 1e-7):
+def planar_sides(
+    loop: Loop, reference: Any, pins: bool = True, tolerance: float = 1e-7
+) -> tuple[Side, Side] | None:
     """(side_P, side_S) of a loop whose joints all move in parallel planes, or None.
 
     `pins`: only for a loop that holds a point of the plane and lets it turn."""
@@ -265,7 +278,7 @@ def _side(path, frame, B: np.ndarray) -> Side:
     return Side(tuple(links), (float(tip[0]), float(tip[1])), B)
 
 
-def plane_normal(loop, reference: dict, tolerance: float = 1e-7):
+def plane_normal(loop: Loop, reference: dict[Any, Any], tolerance: float = 1e-7) -> Array | None:
     """The normal of a planar loop in its common ancestor, or None."""
     turning, sliding = [], []
     for path, frame in ((loop.path_P, loop.frame_P), (loop.path_S, loop.frame_S)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from .slider_crank import SliderCrank
 
 
 def recognise(
-    bodies: Sequence[Body], loops: Sequence[Loop], reference: Mapping,
+    bodies: Sequence[Body], loops: Sequence[Loop], reference: Mapping[Any, Any],
     prefer: Collection[int] = (),
 ) -> tuple[ExplicitLoop, ...] | None:  # fmt: skip
     """The loops of a cluster as closed forms, in an order that solves them; None if some loop has
@@ -53,7 +54,7 @@ def recognise(
     return _ordered_choice(choices, must)
 
 
-def candidates(loop: Loop, reference: Mapping) -> list[ClosedForm]:
+def candidates(loop: Loop, reference: Mapping[Any, Any]) -> list[ClosedForm]:
     """Every closed form of one loop, the best conditioned at the reference first."""
     if not isinstance(loop, LoopJoint):
         return []
@@ -65,7 +66,7 @@ def candidates(loop: Loop, reference: Mapping) -> list[ClosedForm]:
     return [c for _, c in sorted(rated, key=lambda pair: -pair[0])]
 
 
-def planar_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
+def planar_candidates(loop: LoopJoint, reference: Mapping[Any, Any]) -> list[ClosedForm]:
     """Pairs of joints of a planar loop."""
     sides = planar_sides(loop, reference)
     if sides is None:
@@ -84,7 +85,7 @@ def planar_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
     return found
 
 
-def leg_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
+def leg_candidates(loop: LoopJoint, reference: Mapping[Any, Any]) -> list[ClosedForm]:
     """The last joints of either chain, where they form a leg that ends in a ball joint, or one
     that starts with it and ends in a universal joint."""
     kinds = {"ball": (UpsLeg, RusLeg), "universal": (SpuLeg,)}.get(loop.kind)
@@ -104,7 +105,7 @@ def leg_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
     return found
 
 
-def _closes(candidate: ClosedForm, reference: Mapping) -> bool:
+def _closes(candidate: ClosedForm, reference: Mapping[Any, Any]) -> bool:
     """Whether the closed form gives back the reference, and closes the loop there."""
     with np.errstate(invalid="ignore", divide="ignore"):
         solved = candidate.value(candidate._gather(reference))
@@ -115,10 +116,10 @@ def _closes(candidate: ClosedForm, reference: Mapping) -> bool:
     return bool(gap < CLOSED_FORM and np.abs(solved - candidate.centre).max() < 1e-3)
 
 
-def _ordered_choice(choices: list[list], must: set[int]):
+def _ordered_choice(choices: list[list[Any]], must: set[int]):
     """One candidate a loop, in solvable order: depth first over the choices."""
 
-    def search(i: int, taken: frozenset, chosen: tuple):
+    def search(i: int, taken: frozenset[Any], chosen: tuple[Any, ...]):
         if i == len(choices):
             return _in_order(chosen) if must <= taken else None
         for candidate in choices[i]:
@@ -132,7 +133,7 @@ def _ordered_choice(choices: list[list], must: set[int]):
     return search(0, frozenset(), ())
 
 
-def _in_order(chosen: tuple):
+def _in_order(chosen: tuple[Any, ...]):
     """The steps in an order in which each one's inputs are known, or None."""
     unknown = {body.index for step in chosen for body in step.outputs}
     waiting, steps = list(chosen), []
@@ -170,7 +171,7 @@ def module_name(steps: Sequence[ExplicitLoop]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(counts.items()))
 
 
-def choose_branches(steps: tuple, branches: Mapping[str, int | str]) -> tuple:
+def choose_branches(steps: tuple[Any, ...], branches: Mapping[str, int | str]) -> tuple[Any, ...]:
     """The steps on other branches, by loop name: +1, -1, or "other" than the reference's."""
     known = {step.name: step for step in steps if isinstance(step, ClosedForm)}
     for name in branches:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from .planar import (
 )
 from .slider_crank import SliderCrank
 
+if TYPE_CHECKING:
+    from ....typing import Array
+
 HIDDEN = -2  # the body index of the slider that closes the loop
 
 
@@ -50,39 +54,39 @@ class Recut(ClosedForm):
     offset: float
 
     @property
-    def module(self):
+    def module(self) -> str:
         return self.inner.module
 
-    def with_branch(self, branch: int) -> Recut:
+    def with_branch(self, branch: Any) -> Recut:
         return replace(self, branch=branch, inner=self.inner.with_branch(branch))
 
-    def _rows(self, stacked) -> list:
+    def _rows(self, stacked) -> list[Any]:
         """The rows of inner's outputs that belong to tree joints."""
         return [stacked[i] for i, b in enumerate(self.inner.outputs) if b.index != HIDDEN]
 
-    def value(self, x):
+    def value(self, x: Array) -> Array:
         solved = self._rows(self.inner.value(x))
         angles = {b.index: x[i] for i, b in enumerate(self.inputs)}
         angles |= {b.index: y for b, y in zip(self.outputs, solved, strict=False)}
         return np.stack([*solved, self.offset + self._sum(angles)])
 
-    def jacobian(self, x):
+    def jacobian(self, x: Array) -> Array:
         solved = self._rows(self.inner.jacobian(x))
         identity = np.eye(len(self.inputs))
         rows = {b.index: identity[i] for i, b in enumerate(self.inputs)}
         rows |= {b.index: y for b, y in zip(self.outputs, solved, strict=False)}
         return np.stack([*solved, self._sum(rows)])
 
-    def curvature(self, x, d):
+    def curvature(self, x: Array, d: Array) -> Array:
         solved = self._rows(self.inner.curvature(x, d))
         bends = {b.index: y for b, y in zip(self.outputs, solved, strict=False)}
         return np.stack([*solved, self._sum(bends)])
 
-    def _sum(self, values: Mapping):
+    def _sum(self, values: Mapping[Any, Any]):
         terms = [s * values[i] for i, s in self.signs.items() if i in values]
         return sum(terms[1:], terms[0]) if terms else 0.0
 
-    def conditioning(self, q):
+    def conditioning(self, q: dict[int, Array]) -> float:
         """That of the ring at the pin; the slider's position does not matter to its direction."""
         return self.inner.conditioning({**q, HIDDEN: self._slide(q)})
 
@@ -90,7 +94,7 @@ class Recut(ClosedForm):
         return np.stack([_slide_of(self.inner.side_P, self.inner.side_S, q)])
 
 
-def recut_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
+def recut_candidates(loop: LoopJoint, reference: Mapping[Any, Any]) -> list[ClosedForm]:
     """Closed forms of a planar loop whose closing joint is a weld or a slider."""
     if loop.kind not in ("fixed", "prismatic"):
         return []
@@ -105,7 +109,9 @@ def recut_candidates(loop: LoopJoint, reference: Mapping) -> list[ClosedForm]:
     return found
 
 
-def _at_pin(loop: LoopJoint, own: Side, other: Side, flipped: bool, reference: Mapping) -> list:
+def _at_pin(
+    loop: LoopJoint, own: Side, other: Side, flipped: bool, reference: Mapping[Any, Any]
+) -> list[Any]:
     pin = own.links[-1]
     signs = {k.body.index: -k.sign for k in own.links[:-1] if k.direction is None}
     signs |= {k.body.index: k.sign for k in other.links if k.direction is None}

@@ -12,10 +12,16 @@ which side of the circle's centre the slider stands. Two unknown sliders meet in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .planar import PlanarClosure, add, angle_on, cross2, dot, scale, sub
+
+if TYPE_CHECKING:
+    from ....typing import Array
+    from .planar import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ class SliderCrank(PlanarClosure):
         return along + self.branch * np.sqrt(along * along - dot(t, t) + dot(bar, bar))
 
     @staticmethod
-    def branch_at(A, B, t, x) -> int:
+    def branch_at(A: Path, B: Path, t: tuple[float, float], x: Array) -> int:
         """The branch on which the unknown joints have the positions x."""
         if A.line and B.line:
             return 1
