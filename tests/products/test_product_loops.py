@@ -126,3 +126,27 @@ def test_a_step_that_does_not_contract_has_no_derivative(mode):
 
     product = gb.jacobian(hops, MODEL, shapes=SHAPES, mode=mode)
     assert np.isnan(product(MODEL, X)).any() and np.isnan(gb.compile(product, MODEL)(X)).any()
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_residual_of_which_some_entries_do_not_vary(mode):
+    """Entries of the residual and of the state that do not depend on x stand before those that
+    do, and what the residual makes of the state is differentiated where the loop has ended."""
+
+    def fn(model, x, z):
+        def step(y, x, z):
+            following = np.stack([z[0], y[1] - 0.5 * (y[1] * y[1] - x[0]) / y[1], z[1]])
+            left = np.stack([1e-9 * z[0], y[1] * y[1] - x[0], 1e-9 * y[1] * x[1]])
+            return following, left
+
+        y, left, _ = gb.iterate(step, np.stack([z[0], x[1], z[1]]), x, z, tolerance=1e-8)
+        return np.concatenate([y, left * 1e9])
+
+    shapes, z = {"x": (2,), "z": (2,)}, np.array([0.2, 0.3])
+    J = gb.jacobian(fn, MODEL, wrt="x", shapes=shapes, mode=mode)(MODEL, X, z)
+    y = np.sqrt(X[0])
+    expected = np.zeros((6, 2))
+    expected[1, 0] = 0.5 / y
+    expected[5] = [X[1] * 0.5 / y, y]
+    np.testing.assert_allclose(J[[0, 1, 2, 3, 5]], expected[[0, 1, 2, 3, 5]], atol=1e-8)
+    np.testing.assert_allclose(J[4] * 1e-9, 0.0, atol=1e-8)

@@ -72,7 +72,7 @@ def test_an_operation_without_a_rule_is_named(monkeypatch):
     for product in (gb.jvp, gb.jacobian, gb.hvp, gb.vjp):
         with pytest.raises(NoDerivative, match=f"'mine' has no {product.__name__}.*'tanh'"):
             f = product(mine, MODEL, shapes={"x": (2,)})
-            shapes = f.shapes_for(MODEL)
+            shapes = f.derivative_shapes(MODEL)
             f(MODEL, *[np.ones(s) for s in shapes.values()])
     partly = gb.jvp(lambda model, x, y: np.sin(x) + np.tanh(y), MODEL, wrt="x",
                     shapes={"x": (1,), "y": (1,)})  # fmt: skip

@@ -25,10 +25,13 @@ def retraction(model, q, xi, order: int = 1):
     for cluster in model.clusters:
         joint = cluster.embedding
         positions, own = joint.positions(q[cluster.q]), xi[cluster.v]
-        if joint.implicit:
+        drifts = None
+        if not joint.implicit:
+            rates = _own_rates(joint, own)
+        elif order > 1:
             _, rates, drifts = joint.velocity_map(positions, own)
         else:
-            rates, drifts = _own_rates(joint, own), None
+            rates = joint.split(joint.velocity_map(positions, None)[0] @ own)
         for body in joint.coordinates:
             motion, x, rate = body.joint.motion, positions[body.index], rates[body.index]
             moved = x + motion.derivative(x, rate)

@@ -59,7 +59,7 @@ class Product:
         self.__dict__.update(state, _kept=weakref.WeakKeyDictionary())
 
     @property
-    def about(self) -> tuple:
+    def derivative_of(self) -> tuple:
         """What a compiled function's key must tell apart."""
         return (self,)
 
@@ -79,7 +79,7 @@ class Product:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
-    def shapes_for(self, model: Model) -> dict[str, tuple[int, ...]]:
+    def derivative_shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
         """The shapes of its arguments, by name."""
         problem = self._problem(model)
         known = dict(zip(problem.names, problem.shapes))
@@ -98,7 +98,7 @@ class Product:
         except TypeError as error:
             names = ", ".join(self.__signature__.parameters)
             raise InputError(f"{self.__name__}({names}): {error}") from None
-        shapes = self.shapes_for(model)
+        shapes = self.derivative_shapes(model)
         given = {name: self._checked(model, name, x, shapes[name]) for name, x in given.items()
                  if name != "model"}  # fmt: skip
         x = [scalars(given[name]) for name in self.names]

@@ -153,7 +153,7 @@ class Problem:
             if name not in NAMES:
                 raise InputError(unknown("parameter", name, NAMES))
         self.parameters = list(parameters)
-        known = _known_shapes(model) | getattr(fn, "shapes_for", lambda model: {})(model)
+        known = _known_shapes(model) | getattr(fn, "derivative_shapes", lambda model: {})(model)
         known |= {k: tuple(s) for k, s in (shapes or {}).items()}
         missing = [n for n in self.state_names if n not in known]
         if missing:
@@ -176,7 +176,7 @@ class Problem:
         """A text that stands for everything that the traced code depends on, or None. `given`
         stands for code of users, whose data are known."""
         about = (self.model, self.names, self.parameters, self.options)
-        about += getattr(self.fn, "about", ())  # which derivative of the user's function
+        about += getattr(self.fn, "derivative_of", ())  # which derivative of the user's function
         if given:
             return fingerprint("given", given, data_digest(*about)) or None
         return fingerprint(self.fn, *about) or None

@@ -43,8 +43,6 @@ def casadi_function(fn: Callable, model: Model, *, compiled: bool = False, **opt
         raise InputError(f"compiled is {shown(compiled)}: give True or False")
     if not compiled:
         return compiler.casadi_function(problem, problem.shapes, name=problem.name)
-    if options.get("dtype", "float64") != "float64":
-        raise InputError("CasADi computes in double precision: leave out dtype")
     return _library(fn, model, problem, dict(options))
 
 

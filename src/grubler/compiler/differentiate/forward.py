@@ -108,7 +108,7 @@ class _Line:
         loop = self.tape.loops[instruction[1]]
         start = pieces(loop, [self.values[a] for a in instruction[2:]])
         tangents = pieces(loop, [self.tangents[a] for a in instruction[2:]])
-        marks, varies = in_loop(loop, [t is not None for part in tangents for t in part])
+        marks, _ = in_loop(loop, [t is not None for part in tangents for t in part])
         step = LoopStep(loop, marks, self.directions)
         along = [dense(t, mark, self.directions) for t, mark in zip(tangents, marks)]
         n = loop.state_size
@@ -127,14 +127,13 @@ class _Line:
         if loop.tolerance is None:
             done = scalars(done)
             values = [*done[:n], np.float64(loop.count)]
-            return values, spread(done[n:], varies, self.directions)
+            return values, [*spread(done[n:], marks[0], self.directions), None]
         x, residual, taken = done
         x = scalars(x)
         moved = settled_tangents(step, along[0], x[:n], x[n:], p, dp)
         _, (_, rates) = step.tangents(x[:n], moved, p, dp)
         mine = spread(moved, marks[0], self.directions)
-        marked = varies[n : n + loop.residual_size]
-        rates = spread(rates, marked, self.directions)
+        rates = spread(rates, [True] * loop.residual_size, self.directions)
         return [*x[:n], *scalars(residual), *scalars(taken)], [*mine, *rates, None]
 
 

@@ -165,10 +165,12 @@ class _Line:
         weights = [self._total((k, j), guard) for j in range(n)]
         if all(w is None for w in weights):
             return
-        back = self._branch if instruction[0] == "branch" else self._loop
-        back(instruction, guard, weights, k)
+        if instruction[0] == "branch":
+            self._branch(instruction, guard, weights)
+        else:
+            self._loop(instruction, guard, weights, self.values[k])
 
-    def _branch(self, instruction, guard: Guard, weights: list, k: int) -> None:
+    def _branch(self, instruction, guard: Guard, weights: list) -> None:
         number, okay, *rest = instruction[1:]
         branch = self.tape.branches[number]
         inner = (*guard, (okay, True))
@@ -194,10 +196,10 @@ class _Line:
             else:
                 self._give(i, j, self._where(guard, t))
 
-    def _loop(self, instruction, guard: Guard, weights: list, k: int) -> None:
+    def _loop(self, instruction, guard: Guard, weights: list, done: list) -> None:
         loop, start = self.tape.loops[instruction[1]], instruction[2:]
         marks = [self.marks[a] for a in start]
-        begin, done = [self.values[a] for a in start], self.values[k]
+        begin = [self.values[a] for a in start]
         back = loop_adjoints(reverse, loop, begin, done, marks, weights, self.rows)
         for a, t in zip(start, back):
             if self.marks[a]:
