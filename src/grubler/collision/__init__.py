@@ -12,3 +12,4 @@ from .contacts import ContactPair as ContactPair
 from .contacts import ContactPoint as ContactPoint
 from .contacts import Contacts as Contacts
 from .contacts import ContactWarning as ContactWarning
+from .convex import ConvexPairs as ConvexPairs

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from ..arguments import shown
 from ..errors import InputError
 from ..mechanism.colliders import Collider, Material
 from ..mechanism.geometry import HeightField, Mesh, Plane
@@ -15,7 +14,7 @@ from ..mechanism.parts import WORLD
 from ..model import Model
 from .closed_forms import known
 from .hulls import hull_of
-from .named import moving, picked
+from .named import moving, named_pairs, picked
 from .overlap import overlapping
 
 Chosen = tuple[Collider, Collider, Material | None]  # A, B, and what is said of this pair
@@ -74,7 +73,7 @@ class Choice:
         if isinstance(pairs, str) and pairs != "all":
             raise InputError(f"pairs is {pairs!r}: give 'all', or a list of (name, name)")
         if not isinstance(pairs, str):
-            return self._kept(self._named(pairs), named=True)
+            return self._kept(named_pairs(self.colliders, pairs, self.model), named=True)
         ground = {c.name for c in self.floor}
         free = [c for c in self.colliders if c.body != WORLD and c.name not in ground]
         found = [(a, b) for a, b in combinations(free, 2) if self._may_meet(a, b)]
@@ -95,24 +94,6 @@ class Choice:
                 "ground"
             )
         return [c for c in colliders if c.body not in carrying]
-
-    def _named(self, pairs) -> list[tuple[Collider, Collider]]:
-        found: dict[frozenset[str], tuple[Collider, Collider]] = {}
-        for entry in pairs:
-            if not (isinstance(entry, (tuple, list)) and len(entry) == 2):
-                raise InputError(f"pairs holds {shown(entry)}: give (name, name)")
-            first, second = (picked(self.colliders, [name], self.model) for name in entry)
-            for a in first:
-                for b in second:
-                    if a.body == b.body:
-                        raise InputError(
-                            f"pairs: '{a.name}' and '{b.name}' are on one body and never move "
-                            "against each other"
-                        )
-                    if a.body == WORLD:
-                        a, b = b, a
-                    found.setdefault(frozenset((a.name, b.name)), (a, b))
-        return list(found.values())
 
     def _allowed(self, a: Collider, b: Collider) -> bool:
         """Whether the description lets two shapes touch: a pair of its own, else its masks."""

@@ -19,10 +19,19 @@ FLAT = 1e-9  # of its size: a mesh thinner than this has no inside
 def hull_of(mesh: Mesh, name: str, count: int, open_meshes: bool) -> tuple[Hull, float]:
     """The hull of at most `count` vertices of a mesh, chosen one after the other where the mesh
     reaches furthest beyond, and by how much it still does, m."""
-    vertices, faces = _read(mesh, name)
-    size = float(np.ptp(vertices, axis=0).max())
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 4:
         raise InputError(f"hull_points is {count!r}: give a whole number of vertices >= 4")
+    vertices = vertices_of(mesh, name, open_meshes)
+    size = float(np.ptp(vertices, axis=0).max())
+    chosen, rest = _reduced(vertices, count)
+    hull = Hull(frozen(chosen), position=mesh.position, rotation=mesh.rotation)
+    return hull, (rest if rest > SAME * size else 0.0)
+
+
+def vertices_of(mesh: Mesh, name: str, open_meshes: bool) -> np.ndarray:
+    """The vertices (n, 3) of a mesh that has an inside, and is closed unless it may be open."""
+    vertices, faces = _read(mesh, name)
+    size = float(np.ptp(vertices, axis=0).max())
     spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
     if not size > 0 or spread[-1] < FLAT * spread[0]:
         raise InputError(f"the mesh of shape '{name}' is flat: it has no inside; give it a box")
@@ -31,9 +40,7 @@ def hull_of(mesh: Mesh, name: str, count: int, open_meshes: bool) -> tuple[Hull,
             f"the mesh of shape '{name}' ('{mesh.name}') is open: {edges} of its edges do not "
             "belong to two triangles; close it, or take its hull with open_meshes=True"
         )
-    chosen, rest = _reduced(vertices, count)
-    hull = Hull(frozen(chosen), position=mesh.position, rotation=mesh.rotation)
-    return hull, (rest if rest > SAME * size else 0.0)
+    return vertices
 
 
 def _read(mesh: Mesh, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -52,6 +52,31 @@ def picked(colliders: Iterable[Collider], names: Iterable[str], model: Model) ->
     return list(found.values())
 
 
+def named_pairs(
+    colliders: Iterable[Collider], pairs: Sequence[tuple[str, str]], model: Model
+) -> list[tuple[Collider, Collider]]:
+    """The shapes of pairs of names, each pair once, the one on the world last."""
+    found: dict[frozenset[str], tuple[Collider, Collider]] = {}
+    colliders = list(colliders)
+    if not isinstance(pairs, (list, tuple)):
+        raise InputError(f"pairs is {shown(pairs)}: give a list of (name, name)")
+    for entry in pairs:
+        if not (isinstance(entry, (tuple, list)) and len(entry) == 2):
+            raise InputError(f"pairs holds {shown(entry)}: give (name, name)")
+        first, second = (picked(colliders, [name], model) for name in entry)
+        for a in first:
+            for b in second:
+                if a.body == b.body:
+                    raise InputError(
+                        f"pairs: '{a.name}' and '{b.name}' are on one body and never move against "
+                        "each other"
+                    )
+                if a.body == WORLD:
+                    a, b = b, a
+                found.setdefault(frozenset((a.name, b.name)), (a, b))
+    return list(found.values())
+
+
 def moving(colliders: Iterable[Collider], what: str) -> list[Collider]:
     """The colliders, or an InputError that names one that is fixed to the world."""
     found = list(colliders)
