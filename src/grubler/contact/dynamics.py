@@ -56,12 +56,12 @@ def placed(system: System, plan) -> Placed:
     return Placed(gaps, blocks)
 
 
-def solve(problem: Problem, start, iterations: int | None, tolerance: float):
-    """(impulses by block, modes, iterations): as many sweeps as given, or to a tolerance."""
+def solve(problem: Problem, start, iterations: int | None, tolerance: float, roots=None):
+    """(impulses by block, modes, roots, iterations): as many sweeps as given, or to a tolerance."""
     if iterations is None:
         return to_tolerance(problem, start, COUNTS, tolerance)
-    x, modes = sweeps(problem, start, iterations)
-    return x, modes, np.float64(iterations)
+    x, modes, roots = sweeps(problem, start, iterations, roots)
+    return x, modes, roots, np.float64(iterations)
 
 
 @public
@@ -86,7 +86,7 @@ def contact_dynamics(
     G, free = system.delassus(where.blocks, carried)
     g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
     problem = Problem(G, g, _laws(contacts))
-    x, modes, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
+    x, modes, _, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
     after = v + system.change(carried, x)
     return ContactResult(after, joined(x), largest(problem.residual(x)), taken, modes)
 
@@ -127,7 +127,7 @@ def impulse_dynamics(
     apart = [np.where(gap > 0.0, FAR, 0.0) for gap in where.gaps]
     compression = Problem(G, [lifted(u, a) for u, a in zip(before, apart, strict=True)], laws)
     zero = [np.zeros(3) for _ in laws]
-    x, modes, taken = solve(compression, zero, iterations, tolerance)
+    x, modes, _, taken = solve(compression, zero, iterations, tolerance)
     residual = largest(compression.residual(x))
     if any(point.restitution for point in contacts.points):
         x = rebound(G, before, apart, x, contacts, laws, iterations, tolerance)
@@ -165,7 +165,7 @@ def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None
     g = [u if a is None else lifted(u, a) for u, a in zip(expanded, apart, strict=True)]
     once = [replace(law, hold=0.0) if isinstance(law, JointLaw) else law for law in laws]
     zero = [np.zeros(law.rows) for law in laws]
-    more, _, _ = solve(Problem(G, g, once), zero, iterations, tolerance)
+    more, *_ = solve(Problem(G, g, once), zero, iterations, tolerance)
     return [a + b for a, b in zip(x, more, strict=True)]
 
 

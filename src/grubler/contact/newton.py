@@ -58,7 +58,7 @@ def _solved(problem: Problem, x, roots, modes):
     W, V, r = [], [], []
     for i, law in enumerate(problem.laws):
         equations = _joint if isinstance(law, JointLaw) else _point
-        size = 1.0 / problem.scale(i)
+        size = problem.size(i)
         soft = PROXIMAL * precision() ** 0.5 * size
         for rows, new in zip((W, V, r), equations(law, x[i], roots[i], modes[i], size, soft)):
             rows.append(new)

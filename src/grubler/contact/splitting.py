@@ -25,7 +25,7 @@ def first_state(problem: Problem, x, modes):
     """The state of the loop: y, x, z, ρ, modes; z = -(u + s) as at a solution."""
     y, u = joined(x), problem.velocities(x)
     s = [_correction(law, own) for law, own in zip(problem.laws, u, strict=True)]
-    size = sum((1.0 / problem.scale(i) for i in range(len(problem.laws))), 0.0)
+    size = sum((problem.size(i) for i in range(len(problem.laws))), 0.0)
     rho = np.stack([size * (1.0 / len(problem.laws)) + 0.0 * y[0]])
     return joined([y, y, -joined(u) - joined(s), rho, modes])
 

@@ -62,7 +62,7 @@ class Contacting:
 
     `damping` is implicit, by body index; `friction` are the dry friction torques of joints, by body
     index, in N m or N. The state that travels from step to step is `record` numbers: the impulses,
-    the modes of all blocks, the residual, the number of sweeps.
+    the modes and roots of all blocks, the residual, the number of sweeps.
     """
 
     model: Model
@@ -98,11 +98,11 @@ class Contacting:
 
     @property
     def record(self) -> int:
-        return self.rows + self.points + len(self.joints) + 2
+        return self.rows + 2 * (self.points + len(self.joints)) + 2
 
     def velocities(self, model, q, v, tau, record):
         """(v⁺ - v, w, record) of a step; `model` may be in other coordinates than the own one."""
-        dt, solver = self.dt, self.solver
+        dt, solver, n = self.dt, self.solver, self.points + len(self.joints)
         system = System(model, q, v, tau, dt, None, self.plan.bodies, self.damping)
         where, blocks = self._rows(system)
         carried = system.carry(blocks)
@@ -113,14 +113,17 @@ class Contacting:
         laws += [self._joint_law(system, index) for index in self.joints]
         problem = Problem(G, g, laws)
         start = problem.split(record[: self.rows])
-        x, modes, taken = solve(problem, start, solver.iterations, solver.tolerance)
+        roots = record[self.rows + n : self.rows + 2 * n]
+        roots = [roots[i] for i in range(n)]
+        x, modes, roots, taken = solve(problem, start, solver.iterations, solver.tolerance, roots)
         residual = largest(problem.residual(x))
         final = x
         if any(point.restitution for point in self.plan.points):
             final = self._rebounding(G, free, g, x, laws, hit)
         change = system.change(carried, final)
         w = self._correction(system, where, carried, G, free, final, laws)
-        kept = joined([*x, modes, np.stack([residual, taken + 0.0 * residual])])
+        roots = np.stack([0.0 * residual if root is None else root + 0.0 for root in roots])
+        kept = joined([*x, modes, roots, np.stack([residual, taken + 0.0 * residual])])
         return change, w, kept
 
     def _rows(self, system: System):
@@ -187,7 +190,7 @@ class Contacting:
         ]  # fmt: skip
         bounds = [JointLaw(*self._restored(low, high), 0.0) for low, high in left]
         zero = [np.zeros(1) for _ in laws]
-        push, _ = sweeps(Problem(scalar, zero, bounds), zero, CORRECTION_SWEEPS)
+        push, *_ = sweeps(Problem(scalar, zero, bounds), zero, CORRECTION_SWEEPS)
         columns = [
             {k: Y[:, row : row + 1] for k, Y in by_cluster.items()}
             for by_cluster, row in zip(carried, rows, strict=True)
