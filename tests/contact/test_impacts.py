@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.contact.candidates import PointsOnPlane
 
-from .scenes import Balls, ball, balls, free_state, stacked_q, world_velocity
+from .scenes import Balls, PointsOnPlane, ball, balls, free_state, stacked_q, world_velocity
 
 load = lru_cache(maxsize=None)(gb.robots.load)
 

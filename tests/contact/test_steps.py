@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.contact.candidates import PointsOnPlane
 from grubler.contact.cone import SLIP, STICK
 
-from .scenes import G, ball, box, free_state
+from .scenes import G, PointsOnPlane, ball, box, free_state
 
 load = lru_cache(maxsize=None)(gb.robots.load)
 FEET = ("HR_foot_contact", "HL_foot_contact", "FR_foot_contact", "FL_foot_contact")

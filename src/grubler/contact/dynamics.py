@@ -209,11 +209,7 @@ def _check(model, contacts, dt) -> None:
         raise InputError(f"contact needs a Model, not {type(model).__name__}")
     if not (isinstance(dt, (int, float, np.number)) and np.isfinite(dt) and dt > 0):
         raise InputError(f"dt is {dt!r}: give the step in seconds, greater than zero")
-    if not hasattr(contacts, "located"):
-        raise InputError(f"contacts is {contacts!r}: give a plan of candidate points")
-    if not contacts.points:
-        raise InputError("contacts has no candidate points: name what may touch")
-    checked_plan(contacts)
+    checked_plan(model, contacts)
 
 
 __all__ = ["ContactResult", "contact_dynamics", "impulse_dynamics"]

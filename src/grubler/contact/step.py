@@ -73,7 +73,7 @@ class Contacting:
     friction: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        checked_plan(self.plan)
+        checked_plan(self.model, self.plan)
         self.solver.checked()
 
     @property
