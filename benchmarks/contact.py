@@ -50,8 +50,17 @@ class Scene:
         joints = [b for b in model.bodies if b.joint.nq == b.joint.nv == 1]
         held = [b for b in joints if b.joint.name in model.v_names]
         springs = {b.joint.name: (stiffness, float(position[b.index][0])) for b in held}
-        passive = gb.Passive(spring=springs, damping={b.joint.name: damping for b in held})
+        own = gb.Passive.of(model)
+        passive = gb.Passive(
+            spring={**own.spring, **springs},
+            damping={**own.damping, **{b.joint.name: damping for b in held}},
+        )
         return cls(name, model, contacts, q, passive, shake)
+
+    def noise(self, rng, count: int) -> np.ndarray:
+        """Random torques of the joints that have springs to the posture, (count, nv)."""
+        moved = [name in self.passive.spring for name in self.model.v_names]
+        return self.shake * rng.normal(size=(count, self.model.nv)) * np.array(moved)
 
 
 def mini_cheetah(name: str = "mini_cheetah") -> Scene:
@@ -114,10 +123,8 @@ SCENES: dict[str, Callable] = {
 
 def simulator(scene: Scene, sweeps: int | None, **options) -> gb.Simulator:
     solver = gb.ContactSolver(iterations=sweeps, tolerance=1e-9)
-    return gb.Simulator(
-        scene.model, DT, batch=BATCH, contacts=scene.contacts, solver=solver,
-        passive=scene.passive, **options,
-    )  # fmt: skip
+    options = {"batch": BATCH, "passive": scene.passive, **options}
+    return gb.Simulator(scene.model, DT, contacts=scene.contacts, solver=solver, **options)
 
 
 def measure(scene: Scene, sweeps: int | None, dtype: str = "float64") -> dict:
@@ -131,10 +138,9 @@ def measure(scene: Scene, sweeps: int | None, dtype: str = "float64") -> dict:
     least, residuals, modes = np.inf, [], []
     inside = kernel.contacting
     for k in range(SETTLE + TIMED):
-        tau = np.zeros((BATCH, nv))
-        tau[:, 6:] = scene.shake * rng.normal(size=(BATCH, nv - 6))
+        tau = scene.noise(rng, BATCH).astype(dtype)
         start = time.perf_counter()
-        step(state[0], state[1], tau.astype(dtype), state[2], out=out, threads=1)
+        step(state[0], state[1], tau, state[2], out=out, threads=1)
         spent = time.perf_counter() - start
         state = [np.array(x) for x in out]
         if k >= SETTLE:
@@ -160,12 +166,14 @@ def mujoco_steps(scene: Scene) -> float:
 
     if scene.name == "cassie":  # its own description, with the contacts of its feet
         spec = mujoco.MjSpec.from_file(str(CASSIE))
-        for part in [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]:
-            spec.delete(part)
-        for part in list(spec.meshes):
+        seen = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]
+        for geom in spec.geoms:
+            geom.material = ""
+        for part in [*seen, *spec.meshes, *spec.materials, *spec.textures]:
             spec.delete(part)
         if not any(g.type == mujoco.mjtGeom.mjGEOM_PLANE for g in spec.worldbody.geoms):
-            spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+            plane = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+            plane.contype, plane.conaffinity = 15, 15
         return mujoco_timed(scene, spec)
     text = mjcf(scene.model, None).replace('<flag contact="disable"/>', "")
     spec = mujoco.MjSpec.from_string(text)
@@ -208,7 +216,7 @@ def mujoco_timed(scene: Scene, spec) -> float:
             stiffness, rest = scene.passive.spring[joint.name]
             model.jnt_stiffness[number] = stiffness
             model.qpos_spring[model.jnt_qposadr[number]] = rest
-            model.dof_damping[model.jnt_dofadr[number]] = scene.passive.damping[joint.name]
+            model.dof_damping[model.jnt_dofadr[number]] = scene.passive.damping.get(joint.name, 0.0)
     best = np.inf
     for _ in range(SETTLE):
         mujoco.mj_step(model, data)
