@@ -145,7 +145,7 @@ def measure(scene: Scene, sweeps: int | None, dtype: str = "float64") -> dict:
         state = [np.array(x) for x in out]
         if k >= SETTLE:
             least = min(least, spent)
-            residuals.append(state[2][:, -2])
+            residuals.append(state[2][:, -4])
             first = kernel.lifted + inside.rows
             modes.append(state[2][:, first : first + inside.points])
     residuals, modes = np.concatenate(residuals), np.concatenate(modes)

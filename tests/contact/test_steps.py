@@ -246,3 +246,37 @@ def test_wrong_input_is_refused():
     with pytest.raises(gb.InputError, match="no contacts"):
         _ = gb.Simulator(model, 1e-3).run(model.neutral(), np.zeros(6), steps=1).contact_residual
     assert SLIP > STICK
+
+
+def test_substeps_are_counted_each():
+    model, corners = box()
+    plan = PointsOnPlane.of(model, dict.fromkeys(corners, 0.0), friction=0.5)
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 0, 3.0, 1.0, 0, 0])
+    loose = gb.ContactSolver(iterations=1)
+    fine = gb.Simulator(model, 2e-3, contacts=plan, solver=loose).run(q, v, steps=20)
+    coarse = gb.Simulator(model, 2e-3, contacts=plan, solver=loose, substeps=5).run(q, v, steps=4)
+    np.testing.assert_allclose(coarse.q[-1], fine.q[-1], atol=1e-13)
+    assert coarse.unconverged == fine.unconverged > 0
+    np.testing.assert_allclose(coarse.contact.worst, fine.contact_residual.max(), rtol=1e-9)
+
+
+def test_a_run_on_the_gpu_is_that_of_the_cpu(monkeypatch):
+    from gpu import fake_gpu
+
+    fake_gpu.install(monkeypatch)
+    model, corners = box()
+    plan = PointsOnPlane.of(model, dict.fromkeys(corners, 0.0), friction=0.5)
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 0, 3.0, 1.0, 0, 0])
+    runs = []
+    for target in ("cpu", "cuda"):
+        sim = gb.Simulator(
+            model, 2e-3, contacts=plan, batch=2, target=target,
+            solver=gb.ContactSolver(iterations=8),
+        )  # fmt: skip
+        run = sim.run(q, v, steps=10)
+        runs.append(sim.trajectory(run) if target == "cuda" else run)
+    cpu, gpu = runs
+    np.testing.assert_allclose(gpu.q, cpu.q, atol=1e-12)
+    np.testing.assert_allclose(gpu.contact.impulse[-1], cpu.contact.impulse[-1], atol=1e-12)
+    assert gpu.unconverged == cpu.unconverged
+    np.testing.assert_allclose(gpu.contact.worst, cpu.contact.worst, rtol=1e-6)

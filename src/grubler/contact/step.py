@@ -62,7 +62,8 @@ class Contacting:
 
     `damping` is implicit, by body index; `friction` are the dry friction torques of joints, by body
     index, in N m or N. The state that travels from step to step is `record` numbers: the impulses,
-    the modes and roots of all blocks, the residual, the number of sweeps.
+    the modes and roots of all blocks, the residual, the number of iterations; the largest residual
+    and the number of steps above the tolerance so far.
     """
 
     model: Model
@@ -98,7 +99,7 @@ class Contacting:
 
     @property
     def record(self) -> int:
-        return self.rows + 2 * (self.points + len(self.joints)) + 2
+        return self.rows + 2 * (self.points + len(self.joints)) + 4
 
     def velocities(self, model, q, v, tau, record):
         """(v⁺ - v, w, record) of a step; `model` may be in other coordinates than the own one."""
@@ -123,7 +124,10 @@ class Contacting:
         change = system.change(carried, final)
         w = self._correction(system, where, carried, G, free, final, laws)
         roots = np.stack([0.0 * residual if root is None else root + 0.0 for root in roots])
-        kept = joined([*x, modes, roots, np.stack([residual, taken + 0.0 * residual])])
+        above = np.where(residual <= solver.tolerance, 0.0, 1.0)  # 1 where it is NaN, too
+        worst, count = record[self.record - 2], record[self.record - 1]
+        told = [residual, taken + 0.0 * residual, np.maximum(worst, residual), count + above]
+        kept = joined([*x, modes, roots, np.stack(told)])
         return change, w, kept
 
     def _rows(self, system: System):
