@@ -121,15 +121,15 @@ SCENES: dict[str, Callable] = {
 }
 
 
-def simulator(scene: Scene, sweeps: int | None, **options) -> gb.Simulator:
-    solver = gb.ContactSolver(iterations=sweeps, tolerance=1e-9)
+def simulator(scene: Scene, sweeps: int | None, newton: int = 0, **options) -> gb.Simulator:
+    solver = gb.ContactSolver(iterations=sweeps, newton=newton, tolerance=1e-9)
     options = {"batch": BATCH, "passive": scene.passive, **options}
     return gb.Simulator(scene.model, DT, contacts=scene.contacts, solver=solver, **options)
 
 
-def measure(scene: Scene, sweeps: int | None, dtype: str = "float64") -> dict:
+def measure(scene: Scene, sweeps: int | None, newton: int = 0, dtype: str = "float64") -> dict:
     """Steps a second of a batch on one core, and the residuals of the steps that were timed."""
-    sim = simulator(scene, sweeps, dtype=dtype)
+    sim = simulator(scene, sweeps, newton, dtype=dtype)
     step, kernel, nv = sim._step, sim._kernel, scene.model.nv
     rng = np.random.default_rng(0)
     q, v = np.tile(scene.q, (BATCH, 1)), np.zeros((BATCH, nv))
@@ -233,6 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--robots", nargs="*", default=["mini_cheetah", "go1", "cassie"])
     parser.add_argument("--sweeps", type=int, nargs="*", default=[3], help="0: to a tolerance")
+    parser.add_argument("--newton", type=int, default=0, help="steps after the sweeps")
     parser.add_argument("--no-mujoco", action="store_true")
     options = parser.parse_args()
     for name in options.robots:
@@ -243,9 +244,10 @@ def main() -> None:
             continue
         rival = None if options.no_mujoco else mujoco_steps(scene)
         for sweeps in options.sweeps:
-            row = measure(scene, sweeps or None)
+            row = measure(scene, sweeps or None, options.newton if sweeps else 0)
             speed = row.pop("steps_per_second")
-            text = f"{name}, {sweeps or 'all'} sweeps: {speed / 1e6:.3f} M/s"
+            how = f"{sweeps} sweeps, {options.newton} Newton steps" if sweeps else "to 1e-9 m/s"
+            text = f"{name}, {how}: {speed / 1e6:.3f} M/s"
             if rival:
                 text += f", MuJoCo {rival / 1e6:.4f} M/s, ratio {speed / rival:.0f}"
             print(text, row, flush=True)

@@ -18,10 +18,10 @@ from .contact import SCENES, simulator
 RUN, COMPARED = 200, 64  # steps of a timed run; robots whose ends are compared
 
 
-def measure(scene, sweeps: int, count: int) -> dict:
+def measure(scene, sweeps: int, newton: int, count: int) -> dict:
     import cupy
 
-    gpu = simulator(scene, sweeps, target="cuda", dtype="float32", batch=count)
+    gpu = simulator(scene, sweeps, newton, target="cuda", dtype="float32", batch=count)
     step, kernel = gpu._step, gpu._kernel
     nq, nv = scene.model.nq, scene.model.nv
     tau = scene.noise(np.random.default_rng(0), count)
@@ -36,7 +36,7 @@ def measure(scene, sweeps: int, count: int) -> dict:
     home = step.bind(there[0], there[1], torque, there[2], out=tuple(back), states_last=True)
     for _ in range(5):
         forth(), home()
-    errors = _errors(scene, sweeps, start, back)
+    errors = _errors(scene, sweeps, newton, start, back)
     events = [cupy.cuda.Event() for _ in range(2)]
     events[0].record()
     for _ in range(RUN // 2):
@@ -55,11 +55,11 @@ def measure(scene, sweeps: int, count: int) -> dict:
     }  # fmt: skip
 
 
-def _errors(scene, sweeps: int, start, ends) -> dict:
+def _errors(scene, sweeps: int, newton: int, start, ends) -> dict:
     """Velocities of some robots after ten steps, against fp64 on the CPU."""
     import cupy
 
-    cpu = simulator(scene, sweeps)._step
+    cpu = simulator(scene, sweeps, newton)._step
     q, v, tau, carried = (x[:COMPARED] for x in start)
     for _ in range(10):
         q, v, carried = cpu(q, v, tau, carried)
@@ -72,11 +72,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--robots", nargs="*", default=["mini_cheetah", "go1", "mit_humanoid"])
     parser.add_argument("--sweeps", type=int, default=3)
+    parser.add_argument("--newton", type=int, default=0)
     parser.add_argument("--count", type=int, default=32_768)
     options = parser.parse_args()
     for name in options.robots:
         begin = time.time()
-        row = measure(SCENES[name](), options.sweeps, options.count)
+        row = measure(SCENES[name](), options.sweeps, options.newton, options.count)
         rate = row.pop("steps_per_second") / 1e6
         print(f"{name}: {rate:.1f} M/s ({time.time() - begin:.0f} s)", row, flush=True)
 

@@ -280,3 +280,18 @@ def test_a_run_on_the_gpu_is_that_of_the_cpu(monkeypatch):
     np.testing.assert_allclose(gpu.contact.impulse[-1], cpu.contact.impulse[-1], atol=1e-12)
     assert gpu.unconverged == cpu.unconverged
     np.testing.assert_allclose(gpu.contact.worst, cpu.contact.worst, rtol=1e-6)
+
+
+def test_newton_steps_of_fixed_number_solve_rigid_patches():
+    """A box that slides and turns: Newton steps leave far less than sweeps alone."""
+    model, corners = box()
+    plan = PointsOnPlane.of(model, dict.fromkeys(corners, 0.0), friction=0.5)
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 0, 2.0, 1.0, 0.5, 0])
+    medians = []
+    for newton in (0, 3):
+        solver = gb.ContactSolver(iterations=3, newton=newton)
+        run = gb.Simulator(model, 2e-3, contacts=plan, solver=solver).run(q, v, steps=60)
+        medians.append(np.median(run.contact_residual[1:]))
+    assert medians[1] < 0.1 * medians[0] < 1e-6
+    with pytest.raises(gb.InputError, match="give iterations"):
+        gb.Simulator(model, 2e-3, contacts=plan, solver=gb.ContactSolver(newton=1))

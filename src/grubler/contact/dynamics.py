@@ -56,12 +56,15 @@ def placed(system: System, plan) -> Placed:
     return Placed(gaps, blocks)
 
 
-def solve(problem: Problem, start, iterations: int | None, tolerance: float, roots=None):
-    """(impulses by block, modes, roots, iterations): as many sweeps as given, or to a tolerance."""
+def solve(
+    problem: Problem, start, iterations: int | None, tolerance: float, roots=None, newton: int = 0
+):
+    """(impulses by block, modes, roots, iterations): as many sweeps and steps of Newton's method as
+    given, or to a tolerance."""
     if iterations is None:
         return to_tolerance(problem, start, COUNTS, tolerance)
-    x, modes, roots = sweeps(problem, start, iterations, roots)
-    return x, modes, roots, np.float64(iterations)
+    x, modes, roots = sweeps(problem, start, iterations, roots, newton)
+    return x, modes, roots, np.float64(iterations + newton)
 
 
 @public

@@ -25,9 +25,10 @@ from .problem import Problem
 COLD, WARM, FOLLOW = 4, 2, 1  # Newton steps for α: first sweep without or with a guess; the others
 
 
-def sweeps(problem: Problem, start, count: int, roots=None):
-    """(impulses by block, modes (blocks,), roots) after a fixed number of sweeps: straight-line
-    code. `roots` are those of the step before."""
+def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
+    """(impulses by block, modes (blocks,), roots) after a fixed number of sweeps, and of steps of
+    Newton's method with a sweep between two: straight-line code. `roots` are those of the step
+    before."""
     solvers = [problem.local(i) for i in range(len(problem.laws))]
     x, modes = list(start), []
     guess = [None] * len(solvers) if roots is None else list(roots)
@@ -35,6 +36,10 @@ def sweeps(problem: Problem, start, count: int, roots=None):
         follow = k > 0 or roots is not None
         steps = FOLLOW if k > 0 else WARM if follow else COLD
         x, guess, modes = _sweep(problem, solvers, x, guess, steps, follow)
+    for k in range(newton):
+        if k:
+            x, guess, modes = _sweep(problem, solvers, x, guess, FOLLOW, follow=True)
+        x = better(problem, x, guess, modes)
     return x, joined([np.stack([m]) for m in modes]), guess
 
 

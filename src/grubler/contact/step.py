@@ -27,7 +27,8 @@ BEYOND = 1e6  # rad/s or m/s: the bound of a joint's velocity where it has no li
 class ContactSolver:
     """How a simulation solves its contacts.
 
-    `iterations` fixes the number of Gauss-Seidel sweeps a step, for the shortest code; None
+    `iterations` fixes the number of Gauss-Seidel sweeps a step, for the shortest code, and `newton`
+    that of steps of Newton's method after them, which several points on one body need; None
     iterates until the natural map is within `tolerance`, in m/s. `error_above` stops a run at the
     first step whose residual is larger, in m/s; None counts such steps (`Trajectory.unconverged`).
     `limits=True` adds the limits of joints as rows of the same problem. `correction` is the share
@@ -36,6 +37,7 @@ class ContactSolver:
     """
 
     iterations: int | None = None
+    newton: int = 0
     tolerance: float = TOLERANCE
     error_above: float | None = None
     limits: bool = False
@@ -48,6 +50,10 @@ class ContactSolver:
         n = self.iterations
         if n is not None and (not isinstance(n, (int, np.integer)) or n < 1):
             raise InputError(f"iterations is {n!r}: give a whole number, at least 1, or None")
+        if not isinstance(self.newton, (int, np.integer)) or self.newton < 0:
+            raise InputError(f"newton is {self.newton!r}: give a whole number, at least 0")
+        if self.newton and n is None:
+            raise InputError("newton counts steps after fixed iterations: give iterations, too")
         for name, low, high in (("tolerance", 0.0, np.inf), ("correction", 0.0, 1.0),
                                 ("slop", 0.0, np.inf), ("rebound_above", 0.0, np.inf)):  # fmt: skip
             value = getattr(self, name)
@@ -116,7 +122,9 @@ class Contacting:
         start = problem.split(record[: self.rows])
         roots = record[self.rows + n : self.rows + 2 * n]
         roots = [roots[i] for i in range(n)]
-        x, modes, roots, taken = solve(problem, start, solver.iterations, solver.tolerance, roots)
+        x, modes, roots, taken = solve(
+            problem, start, solver.iterations, solver.tolerance, roots, solver.newton
+        )
         residual = largest(problem.residual(x))
         final = x
         if any(point.restitution for point in self.plan.points):
