@@ -2,15 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 import grubler as gb
-from grubler.contact.candidates import Candidate, Located, PointsOnPlane
+from grubler.contact.candidates import checked_plan
+from grubler.errors import InputError
 from grubler.mechanism.parts import WORLD
+from grubler.model import Model
 
 G = 9.81
+
+
+class Located(NamedTuple):
+    """A candidate point at a posture."""
+
+    gap: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point of a body that may touch another body, or the world."""
+
+    body: int
+    friction: float
+    restitution: float = 0.0
+    other: int = WORLD
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class PointsOnPlane:
+    """Points, or spheres with a radius, on bodies above the plane normal·x = height.
+
+    `centres` are the spheres' centres (or the points) in the axes of their bodies.
+    """
+
+    points: tuple[Candidate, ...]
+    centres: tuple[tuple[float, float, float], ...]
+    radii: tuple[float, ...]
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    height: float = 0.0
+
+    @classmethod
+    def of(
+        cls, model: Model, spheres: Mapping[str, float] | Mapping, *, friction: float = 0.7,
+        restitution: float = 0.0, normal=(0.0, 0.0, 1.0), height: float = 0.0,
+    ) -> PointsOnPlane:  # fmt: skip
+        """The plan of frames with spheres about their origins: `spheres` gives a radius, in m, by
+        the name of a frame or body; radius 0 is a point."""
+        if not spheres:
+            raise InputError("no candidate points: name at least one frame with a radius")
+        points, centres, radii = [], [], []
+        for name, radius in spheres.items():
+            frame = model.frame(name)
+            if frame.body == WORLD:
+                raise InputError(f"frame '{name}' is fixed to the world: it cannot meet the ground")
+            if not radius >= 0.0:
+                raise InputError(f"the radius of '{name}' is {radius}: give a number >= 0, in m")
+            points.append(Candidate(frame.body, float(friction), float(restitution), WORLD, name))
+            centres.append(tuple(float(x) for x in frame.placement.r))
+            radii.append(float(radius))
+        length = float(np.linalg.norm(normal))
+        if not length > 0.0:
+            raise InputError(f"normal is {normal}: give a direction")
+        unit = tuple(float(x) / length for x in normal)
+        return checked_plan(
+            model, cls(tuple(points), tuple(centres), tuple(radii), unit, float(height))
+        )
+
+    @property
+    def bodies(self) -> tuple[int, ...]:
+        return tuple(point.body for point in self.points)
+
+    def located(self, pose: Callable) -> list[Located]:
+        normal, found = np.array(self.normal), []
+        for point, centre, radius in zip(self.points, self.centres, self.radii, strict=True):
+            R, p = pose(point.body)
+            lowest = p + R @ np.array(centre) - radius * normal
+            found.append(Located(normal @ lowest - self.height, lowest, normal))
+        return found
 
 
 def cuboid(name: str, mass: float, size):

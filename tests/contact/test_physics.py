@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import grubler as gb
-from grubler.contact.candidates import PointsOnPlane
 
 from .scenes import (
     Balls,
     G,
+    PointsOnPlane,
     Together,
     ball,
     balls,

@@ -76,10 +76,12 @@ def point(A, friction) -> Point:
     )  # fmt: skip
 
 
-def solve_point(p: Point, b, alpha=None, steps: int = STEPS):
+def solve_point(p: Point, b, alpha=None, steps: int = STEPS, follow: bool = False):
     """(λ (3,), mode, α) of the point whose velocity is b (3,) without its own impulse.
 
-    `alpha` is a guess of the root, such as the one of a solve nearby; with it, few `steps` do.
+    `alpha` is a guess of the root, such as the one of a solve nearby. `follow=True` takes `steps`
+    from there without a bracket, and leaves an error of α in the friction: for the inner solves of
+    an iteration in which α converges, too.
     """
     closing = b[2] < 0.0
     if isinstance(p.friction, (int, float)) and p.friction == 0.0:
@@ -96,37 +98,58 @@ def solve_point(p: Point, b, alpha=None, steps: int = STEPS):
     p0 = p2 * p.det - mu * (a0 * n0 + a1 * n1)
     q0, q1, q2 = n0 * n0 + n1 * n1, n0 * c0 + n1 * c1, c0 * c0 + c1 * c1
     sticks = np.logical_and(p0 >= 0.0, p0 * p0 >= q0)
-    above = _bound(p, q2, p2, a0, a1)
-    low, high = 0.0, above
-    if alpha is None:
-        alpha = 0.0 * above
-    for _ in range(steps):
-        alpha = np.minimum(np.maximum(alpha, low), high)
-        P, dP = (p2 * alpha + p1) * alpha + p0, 2.0 * p2 * alpha + p1
-        Q, dQ = (q2 * alpha + 2.0 * q1) * alpha + q0 + small, q2 * alpha + q1
-        R = np.sqrt(Q)
-        excess, slope = (P - R) * Q, dP * Q - P * dQ  # of P/√Q - 1, times Q √Q
-        low, high = np.where(excess < 0.0, alpha, low), np.where(excess < 0.0, high, alpha)
-        following = alpha - excess / np.where(slope > 0.0, slope, 1.0)
-        inside = np.logical_and(slope > 0.0, np.logical_and(following >= low, following <= high))
-        alpha = np.where(inside, following, 0.5 * (low + high))
+    if follow:
+        for _ in range(steps):
+            alpha = _followed(alpha, (p0, p1, p2), (q0 + small, q1, q2), p.trace)
+    else:
+        alpha = _bracketed(alpha, (p0, p1, p2), (q0 + small, q1, q2), _bound(p, c0, c1, p2), steps)
     root = np.where(sticks, 0.0, alpha)
     inverse = 1.0 / ((root + p.trace) * root + p.det)
     t0, t1 = (n0 + root * c0) * inverse, (n1 + root * c1) * inverse
     normal = np.maximum(-approach - (a0 * t0 + a1 * t1), 0.0)
-    length = np.sqrt(t0 * t0 + t1 * t1 + small)
-    onto = np.where(sticks, 1.0, mu * normal / length)  # the remaining error of α is not in (2)
     scale = np.where(closing, p.inverse, 0.0)
-    impulse = np.stack([t0 * (onto * scale), t1 * (onto * scale), normal * scale])
-    return impulse, np.where(closing, np.where(sticks, STICK, SLIP), OPEN), alpha
+    tangential = scale
+    if not follow:  # onto the cone, exactly: the remaining error of α is not in the law's size
+        length = np.sqrt(t0 * t0 + t1 * t1 + small)
+        tangential = np.where(sticks, scale, scale * (mu * normal) / length)
+    impulse = np.stack([t0 * tangential, t1 * tangential, normal * scale])
+    mode = np.where(closing, np.where(sticks, STICK, SLIP), OPEN)
+    return impulse, mode, np.where(closing, root, 0.0)
 
 
-def _bound(p: Point, q2, p2, a0, a1):
+def _followed(alpha, p, q, trace):
+    """A Newton step for P/√Q = 1 from a guess; to the right where the function does not rise."""
+    excess, slope = _excess(alpha, p, q)
+    rising = slope > 0.0
+    following = alpha - excess / np.where(rising, slope, 1.0)
+    return np.where(rising, np.maximum(following, 0.0), 2.0 * alpha + trace)
+
+
+def _excess(alpha, p, q):
+    """P/√Q - 1 and its derivative, both times Q √Q."""
+    P, dP = (p[2] * alpha + p[1]) * alpha + p[0], 2.0 * p[2] * alpha + p[1]
+    Q, dQ = (q[2] * alpha + 2.0 * q[1]) * alpha + q[0], q[2] * alpha + q[1]
+    return (P - np.sqrt(Q)) * Q, dP * Q - P * dQ
+
+
+def _bracketed(alpha, p, q, high, steps: int):
+    """The root of P/√Q - 1 between 0 and a bound: Newton steps, bisection where one leaves it."""
+    low = 0.0
+    alpha = 0.0 * high if alpha is None else np.minimum(np.maximum(alpha, 0.0), high)
+    for _ in range(steps):
+        excess, slope = _excess(alpha, p, q)
+        following = alpha - excess / np.where(slope > 0.0, slope, 1.0)
+        low, high = np.where(excess < 0.0, alpha, low), np.where(excess < 0.0, high, alpha)
+        inside = np.logical_and(following >= low, following <= high)
+        inside = np.logical_and(slope > 0.0, inside)
+        alpha = np.where(inside, following, 0.5 * (low + high))
+    return alpha
+
+
+def _bound(p: Point, c0, c1, p2):
     """An α at which P >= √Q: ‖λ_T‖ <= ‖c‖/α there, and λ_n >= -b_n - ‖a‖‖λ_T‖."""
-    small = tiny()
-    leverage = 1.0 + p.friction * np.sqrt(a0 * a0 + a1 * a1 + small)
-    most = LARGEST[_bytes()]
-    size = np.sqrt(q2 + small) * leverage
+    leverage = 1.0 + p.friction * (np.abs(p.a[0]) + np.abs(p.a[1]))
+    size, most = (np.abs(c0) + np.abs(c1)) * leverage, LARGEST[_bytes()]
     return np.where(size < most * p2, size / np.where(p2 > 0.0, p2, 1.0), most)
 
 
@@ -139,14 +162,14 @@ def projected(x, friction):
     return np.stack([share * x[0], share * x[1], np.where(inside, x[2], normal)])
 
 
-def natural_map(impulse, u, friction, inverse):
+def natural_map(impulse, u, friction, size):
     """The residual (3,) of (1), in m/s: zero where Coulomb's law holds, and only there.
 
-    `inverse` scales impulses to velocities: an impulse that changes u by A_nn λ is compared with u.
+    `size` scales impulses to velocities, in 1/kg: a diagonal entry of A, or about that.
     """
     slip = np.sqrt(u[0] * u[0] + u[1] * u[1])
     corrected = np.stack([u[0], u[1], u[2] + friction * slip])
-    scaled = impulse * (1.0 / inverse)
+    scaled = impulse * size
     return scaled - projected(scaled - corrected, friction)
 
 

@@ -56,12 +56,15 @@ def placed(system: System, plan) -> Placed:
     return Placed(gaps, blocks)
 
 
-def solve(problem: Problem, start, iterations: int | None, tolerance: float):
-    """(impulses by block, modes, iterations): as many sweeps as given, or to a tolerance."""
+def solve(
+    problem: Problem, start, iterations: int | None, tolerance: float, roots=None, newton: int = 0
+):
+    """(impulses by block, modes, roots, iterations): as many sweeps and steps of Newton's method as
+    given, or to a tolerance."""
     if iterations is None:
         return to_tolerance(problem, start, COUNTS, tolerance)
-    x, modes = sweeps(problem, start, iterations)
-    return x, modes, np.float64(iterations)
+    x, modes, roots = sweeps(problem, start, iterations, roots, newton)
+    return x, modes, roots, np.float64(iterations + newton)
 
 
 @public
@@ -86,7 +89,7 @@ def contact_dynamics(
     G, free = system.delassus(where.blocks, carried)
     g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
     problem = Problem(G, g, _laws(contacts))
-    x, modes, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
+    x, modes, _, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
     after = v + system.change(carried, x)
     return ContactResult(after, joined(x), largest(problem.residual(x)), taken, modes)
 
@@ -127,7 +130,7 @@ def impulse_dynamics(
     apart = [np.where(gap > 0.0, FAR, 0.0) for gap in where.gaps]
     compression = Problem(G, [lifted(u, a) for u, a in zip(before, apart, strict=True)], laws)
     zero = [np.zeros(3) for _ in laws]
-    x, modes, taken = solve(compression, zero, iterations, tolerance)
+    x, modes, _, taken = solve(compression, zero, iterations, tolerance)
     residual = largest(compression.residual(x))
     if any(point.restitution for point in contacts.points):
         x = rebound(G, before, apart, x, contacts, laws, iterations, tolerance)
@@ -165,7 +168,7 @@ def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None
     g = [u if a is None else lifted(u, a) for u, a in zip(expanded, apart, strict=True)]
     once = [replace(law, hold=0.0) if isinstance(law, JointLaw) else law for law in laws]
     zero = [np.zeros(law.rows) for law in laws]
-    more, _, _ = solve(Problem(G, g, once), zero, iterations, tolerance)
+    more, *_ = solve(Problem(G, g, once), zero, iterations, tolerance)
     return [a + b for a, b in zip(x, more, strict=True)]
 
 
@@ -209,11 +212,7 @@ def _check(model, contacts, dt) -> None:
         raise InputError(f"contact needs a Model, not {type(model).__name__}")
     if not (isinstance(dt, (int, float, np.number)) and np.isfinite(dt) and dt > 0):
         raise InputError(f"dt is {dt!r}: give the step in seconds, greater than zero")
-    if not hasattr(contacts, "located"):
-        raise InputError(f"contacts is {contacts!r}: give a plan of candidate points")
-    if not contacts.points:
-        raise InputError("contacts has no candidate points: name what may touch")
-    checked_plan(contacts)
+    checked_plan(model, contacts)
 
 
 __all__ = ["ContactResult", "contact_dynamics", "impulse_dynamics"]

@@ -5,8 +5,8 @@ about one a body, it converges in a few sweeps from the impulses of the step bef
 patches, where the rows of G depend on each other, and on stacks of unequal masses it takes
 hundreds: there steps of Newton's method take over (`newton.py`).
 
-The sweeps keep the root α of every slipping point (`cone.py`), so that two Newton steps a sweep
-follow it; where the sweeps converge, so does α.
+The sweeps keep the root α of every slipping point (`cone.py`), so that one Newton step a sweep
+follows it; where the sweeps converge, so does α.
 """
 
 from __future__ import annotations
@@ -22,23 +22,32 @@ from .cone import STEPS
 from .newton import better, nearer
 from .problem import Problem
 
-FOLLOW = 2  # Newton steps for the root of a slipping point, in all sweeps but the first
+COLD, WARM, FOLLOW = 4, 2, 1  # Newton steps for α: first sweep without or with a guess; the others
 
 
-def sweeps(problem: Problem, start, count: int):
-    """(impulses by block, modes (blocks,)) after a fixed number of sweeps: straight-line code."""
+def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
+    """(impulses by block, modes (blocks,), roots) after a fixed number of sweeps, and of steps of
+    Newton's method with a sweep between two: straight-line code. `roots` are those of the step
+    before."""
     solvers = [problem.local(i) for i in range(len(problem.laws))]
-    x, guess, modes = list(start), [None] * len(solvers), []
+    x, modes = list(start), []
+    guess = [None] * len(solvers) if roots is None else list(roots)
     for k in range(count):
-        x, guess, modes = _sweep(problem, solvers, x, guess, STEPS // 2 if k == 0 else FOLLOW)
-    return x, joined([np.stack([m]) for m in modes])
+        follow = k > 0 or roots is not None
+        steps = FOLLOW if k > 0 else WARM if follow else COLD
+        x, guess, modes = _sweep(problem, solvers, x, guess, steps, follow)
+    for k in range(newton):
+        if k:
+            x, guess, modes = _sweep(problem, solvers, x, guess, FOLLOW, follow=True)
+        x = better(problem, x, guess, modes)
+    return x, joined([np.stack([m]) for m in modes]), guess
 
 
 def to_tolerance(problem: Problem, start, counts: tuple[int, int, int], tolerance: float):
-    """(impulses by block, modes, iterations): one sweep, and more until the natural map is within
-    the tolerance, in m/s: at most counts[0] sweeps alone, then counts[1] with a step of Newton's
-    method after each (`newton.py`), then counts[2] steps of ADMM (`splitting.py`). Loops in the
-    generated code, which take no step where the one before has converged."""
+    """(impulses by block, modes, roots, iterations): one sweep, and more until the natural map is
+    within the tolerance, in m/s: at most counts[0] sweeps alone, then counts[1] with a step of
+    Newton's method after each (`newton.py`), then counts[2] steps of ADMM (`splitting.py`). Loops
+    in the generated code, which take no step where the one before has converged."""
     n, m = len(problem.laws), problem.rows
     solvers = [problem.local(i) for i in range(n)]
     x, guess, modes = _sweep(problem, solvers, start, [None] * n, STEPS)
@@ -63,14 +72,15 @@ def to_tolerance(problem: Problem, start, counts: tuple[int, int, int], toleranc
     for one, count in zip((step, with_newton), counts[:2], strict=True):
         found, _, more = iterate(one, found, parameters, count=count, tolerance=tolerance)
         taken = taken + more
-    x, modes = problem.split(found[:m]), found[m + n :]
+    x, modes = problem.split(found[:m]), found[m + n : m + 2 * n]
     split, _, more = iterate(
         lambda state, parameters: splitting.step(_restored(problem, parameters), state),
         splitting.first_state(problem, x, modes), parameters, count=counts[2], tolerance=tolerance,
     )  # fmt: skip
     best = nearer(problem, problem.split(split[:m]), x)
     chosen = [np.where(best, new, old) for new, old in zip(problem.split(split[:m]), x)]
-    return chosen, np.where(best, split[3 * m + 1 :], modes), taken + more
+    roots = [found[m + i] for i in range(n)]
+    return chosen, np.where(best, split[3 * m + 1 :], modes), roots, taken + more
 
 
 def _state(x, guess, modes):
@@ -102,11 +112,11 @@ def _restored(problem: Problem, parameters) -> Problem:
     return Problem(G, g, laws)
 
 
-def _sweep(problem: Problem, solvers, x, guess, steps: int):
+def _sweep(problem: Problem, solvers, x, guess, steps: int, follow: bool = False):
     x, guess, modes = list(x), list(guess), []
     for i, solve in enumerate(solvers):
         b = problem.velocity(i, x, leave=i)
-        x[i], mode, guess[i] = solve(b, x[i], guess[i], steps)
+        x[i], mode, guess[i] = solve(b, x[i], guess[i], steps, follow)
         modes.append(mode)
     return x, guess, modes
 

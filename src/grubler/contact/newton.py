@@ -22,7 +22,7 @@ import numpy as np
 
 from ..algebra.linalg import joined, solve_general
 from ..compiler import precision
-from .cone import OPEN, SLIP, STICK, tiny
+from .cone import OPEN, SLIP, tiny
 from .problem import JointLaw, Problem
 
 PROXIMAL = 1e-2  # times the square root of the precision, times the mean diagonal of a block's G
@@ -31,20 +31,33 @@ PROXIMAL = 1e-2  # times the square root of the precision, times the mean diagon
 def better(problem: Problem, x, roots, modes):
     """The impulses by block after a step, or those given where these are nearer to the solution.
 
-    Two steps are tried: in the modes given, and with sticking points for the slipping ones, for
-    bodies that come to rest with their friction used up.
+    Two steps are tried: the whole one, and as far as no sticking point leaves its cone. The second
+    one finds which points of a rigid patch slip, where not all of them can stick: their impulses
+    against each other grow until one is at the edge.
     """
-    size = sum(law.rows for law in problem.laws)
+    whole = _solved(problem, x, roots, modes)
+    share = 1.0
+    for law, old, new, mode in zip(problem.laws, x, whole, modes, strict=True):
+        if not isinstance(law, JointLaw):
+            sticks = np.logical_and(mode > OPEN, mode < SLIP)
+            share = np.minimum(share, np.where(sticks, _inside(law.friction, old, new - old), 1.0))
+    part = [old + share * (new - old) for old, new in zip(x, whole, strict=True)]
     best = x
-    stuck = [
-        mode if isinstance(law, JointLaw) else np.where(mode > OPEN, STICK, OPEN)
-        for mode, law in zip(modes, problem.laws, strict=True)
-    ]
-    for tried in (modes, stuck) if size else ():
-        found = _solved(problem, x, roots, tried)
+    for found in (whole, part):
         ahead = nearer(problem, found, best)
         best = [np.where(ahead, new, old) for new, old in zip(found, best, strict=True)]
     return best
+
+
+def _inside(mu, x, d):
+    """The largest t <= 1 with x + t d in the cone, for an x in it: a t² + 2 b t + c >= 0."""
+    a = mu * mu * (d[2] * d[2]) - d[0] * d[0] - d[1] * d[1]
+    b = mu * mu * (x[2] * d[2]) - x[0] * d[0] - x[1] * d[1]
+    c = np.maximum(mu * mu * (x[2] * x[2]) - x[0] * x[0] - x[1] * x[1], 0.0)
+    discriminant = b * b - a * c
+    below = np.sqrt(np.maximum(discriminant, 0.0)) - b
+    meets = np.logical_and(discriminant >= 0.0, below > c)
+    return np.where(meets, c / np.where(meets, below, 1.0), 1.0)
 
 
 def nearer(problem: Problem, found, than):
@@ -58,7 +71,7 @@ def _solved(problem: Problem, x, roots, modes):
     W, V, r = [], [], []
     for i, law in enumerate(problem.laws):
         equations = _joint if isinstance(law, JointLaw) else _point
-        size = 1.0 / problem.scale(i)
+        size = problem.size(i)
         soft = PROXIMAL * precision() ** 0.5 * size
         for rows, new in zip((W, V, r), equations(law, x[i], roots[i], modes[i], size, soft)):
             rows.append(new)

@@ -70,12 +70,12 @@ class Problem:
                 u = u + self.G[i][j] @ x
         return u
 
-    def scale(self, i: int):
-        """1 / (the mean diagonal of block i of G), of a block that nothing moves 1."""
+    def size(self, i: int):
+        """The mean diagonal of block i of G, in 1/kg or 1/(kg m²); 1 where nothing moves it."""
         A = self.G[i][i]
         n = self.laws[i].rows
         mean = sum((A[k, k] for k in range(n)), 0.0) * (1.0 / n)
-        return 1.0 / np.where(mean > 0.0, mean, 1.0)
+        return np.where(mean > 0.0, mean, 1.0)
 
     def dense(self):
         """(G, g) as one matrix and one vector."""
@@ -91,9 +91,9 @@ class Problem:
         found = [np.zeros(0)]
         for i, (u, x, law) in enumerate(zip(self.velocities(impulses), impulses, self.laws)):
             if isinstance(law, PointLaw):
-                found.append(natural_map(x, u, law.friction, self.scale(i)))
+                found.append(natural_map(x, u, law.friction, self.size(i)))
             else:
-                found.append(_joint_map(law, x, u, self.scale(i)))
+                found.append(_joint_map(law, x, u, self.size(i)))
         return joined(found)
 
     def local(self, i: int):
@@ -103,20 +103,20 @@ class Problem:
         where a sequence of solves converges, so that it changes nothing of the result.
         """
         A, law = self.G[i][i], self.laws[i]
-        soft = PROXIMAL * precision() ** 0.5 / self.scale(i)
+        soft = PROXIMAL * precision() ** 0.5 * self.size(i)
         A = A + soft * np.eye(law.rows)
         if isinstance(law, JointLaw):
             inverse = 1.0 / A[0, 0]
 
-            def joint(b, before, guess, steps):
+            def joint(b, before, guess, steps, follow):
                 found = solve_joint(law, A[0, 0], inverse, (b - soft * before)[0])
                 return np.stack([found[0]]), *found[1:]
 
             return joint
         constants = point(A, law.friction)
 
-        def of_point(b, before, guess, steps):
-            return solve_point(constants, b - soft * before, guess, steps)
+        def of_point(b, before, guess, steps, follow):
+            return solve_point(constants, b - soft * before, guess, steps, follow)
 
         return of_point
 
@@ -137,10 +137,9 @@ def solve_joint(law: JointLaw, A, inverse, b):
     return held + stop, mode, within
 
 
-def _joint_map(law: JointLaw, impulse, u, scale):
+def _joint_map(law: JointLaw, impulse, u, A):
     """Zero where the joint's law holds: the impulse is what one solve would give, in velocity."""
-    A = 1.0 / scale
-    expected, _, _ = solve_joint(law, A, scale, (u - A * impulse)[0])
+    expected, _, _ = solve_joint(law, A, 1.0 / A, (u - A * impulse)[0])
     return A * (impulse - expected)
 
 

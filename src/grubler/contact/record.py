@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from .system import System
 @dataclass(frozen=True, eq=False)
 class ContactRecord:
     """Impulses, modes, residual and iterations of each step; a row belongs to the state after it,
-    the first is zero. Arrays are (T, ...) for one robot and (T, N, ...) for a batch."""
+    the first is zero. Arrays are (T, ...) for one robot and (T, N, ...) for a batch. Of a run on
+    the GPU there is the last row alone, T = 1; `worst` and `unconverged` tell of all steps."""
 
     contacting: Contacting
     dt: float
@@ -46,15 +46,22 @@ class ContactRecord:
 
     @property
     def residual(self) -> np.ndarray:
-        return self.data[..., -2]
+        """The largest entry of the natural map, in m/s."""
+        return self.data[..., -4]
 
     @property
     def iterations(self) -> np.ndarray:
-        return self.data[..., -1].astype(int)
+        return self.data[..., -3].astype(int)
 
-    @cached_property
+    @property
+    def worst(self) -> float:
+        """The largest residual of all steps, substeps too, in m/s."""
+        return float(self.data[-1, ..., -2].max())
+
+    @property
     def unconverged(self) -> int:
-        return int((~(self.residual <= self.contacting.solver.tolerance)).sum())
+        """How many steps, substeps too, ended above the solver's tolerance, of all robots."""
+        return int(self.data[-1, ..., -1].sum())
 
     def geometry(self, q):
         """(gaps (T, c), points (T, c, 3), axes (T, c, 3, 3) with columns t1, t2, n) at states

@@ -17,17 +17,16 @@ from ..algebra.linalg import LDL, joined
 from .cone import OPEN, SLIP, STICK, projected
 from .problem import JointLaw, Problem, solve_joint
 
-UNEQUAL, CHANGE = 100.0, 1.1  # squared residuals further apart than the first change ρ
+UNEQUAL, CHANGE = 10.0, 1.2  # squared residuals further apart than the first change ρ
 EDGE = 1e-6  # of μ λ_n: an impulse that near to the cone's surface counts as slipping
 
 
 def first_state(problem: Problem, x, modes):
-    """The state of the loop: y, x, z, ρ, modes; z = -(u + s) as at a solution."""
-    y, u = joined(x), problem.velocities(x)
-    s = [_correction(law, own) for law, own in zip(problem.laws, u, strict=True)]
-    size = sum((1.0 / problem.scale(i) for i in range(len(problem.laws))), 0.0)
+    """The state of the loop: y, x, z, ρ, modes."""
+    y = joined(x)
+    size = sum((problem.size(i) for i in range(len(problem.laws))), 0.0)
     rho = np.stack([size * (1.0 / len(problem.laws)) + 0.0 * y[0]])
-    return joined([y, y, -joined(u) - joined(s), rho, modes])
+    return joined([y, y, 0.0 * y, rho, modes])
 
 
 def step(problem: Problem, state):

@@ -27,7 +27,8 @@ BEYOND = 1e6  # rad/s or m/s: the bound of a joint's velocity where it has no li
 class ContactSolver:
     """How a simulation solves its contacts.
 
-    `iterations` fixes the number of Gauss-Seidel sweeps a step, for the shortest code; None
+    `iterations` fixes the number of Gauss-Seidel sweeps a step, for the shortest code, and `newton`
+    that of steps of Newton's method after them, which several points on one body need; None
     iterates until the natural map is within `tolerance`, in m/s. `error_above` stops a run at the
     first step whose residual is larger, in m/s; None counts such steps (`Trajectory.unconverged`).
     `limits=True` adds the limits of joints as rows of the same problem. `correction` is the share
@@ -36,6 +37,7 @@ class ContactSolver:
     """
 
     iterations: int | None = None
+    newton: int = 0
     tolerance: float = TOLERANCE
     error_above: float | None = None
     limits: bool = False
@@ -48,6 +50,10 @@ class ContactSolver:
         n = self.iterations
         if n is not None and (not isinstance(n, (int, np.integer)) or n < 1):
             raise InputError(f"iterations is {n!r}: give a whole number, at least 1, or None")
+        if not isinstance(self.newton, (int, np.integer)) or self.newton < 0:
+            raise InputError(f"newton is {self.newton!r}: give a whole number, at least 0")
+        if self.newton and n is None:
+            raise InputError("newton counts steps after fixed iterations: give iterations, too")
         for name, low, high in (("tolerance", 0.0, np.inf), ("correction", 0.0, 1.0),
                                 ("slop", 0.0, np.inf), ("rebound_above", 0.0, np.inf)):  # fmt: skip
             value = getattr(self, name)
@@ -62,7 +68,8 @@ class Contacting:
 
     `damping` is implicit, by body index; `friction` are the dry friction torques of joints, by body
     index, in N m or N. The state that travels from step to step is `record` numbers: the impulses,
-    the modes of all blocks, the residual, the number of sweeps.
+    the modes and roots of all blocks, the residual, the number of iterations; the largest residual
+    and the number of steps above the tolerance so far.
     """
 
     model: Model
@@ -73,7 +80,7 @@ class Contacting:
     friction: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        checked_plan(self.plan)
+        checked_plan(self.model, self.plan)
         self.solver.checked()
 
     @property
@@ -98,11 +105,11 @@ class Contacting:
 
     @property
     def record(self) -> int:
-        return self.rows + self.points + len(self.joints) + 2
+        return self.rows + 2 * (self.points + len(self.joints)) + 4
 
     def velocities(self, model, q, v, tau, record):
         """(v⁺ - v, w, record) of a step; `model` may be in other coordinates than the own one."""
-        dt, solver = self.dt, self.solver
+        dt, solver, n = self.dt, self.solver, self.points + len(self.joints)
         system = System(model, q, v, tau, dt, None, self.plan.bodies, self.damping)
         where, blocks = self._rows(system)
         carried = system.carry(blocks)
@@ -113,14 +120,22 @@ class Contacting:
         laws += [self._joint_law(system, index) for index in self.joints]
         problem = Problem(G, g, laws)
         start = problem.split(record[: self.rows])
-        x, modes, taken = solve(problem, start, solver.iterations, solver.tolerance)
+        roots = record[self.rows + n : self.rows + 2 * n]
+        roots = [roots[i] for i in range(n)]
+        x, modes, roots, taken = solve(
+            problem, start, solver.iterations, solver.tolerance, roots, solver.newton
+        )
         residual = largest(problem.residual(x))
         final = x
         if any(point.restitution for point in self.plan.points):
             final = self._rebounding(G, free, g, x, laws, hit)
         change = system.change(carried, final)
         w = self._correction(system, where, carried, G, free, final, laws)
-        kept = joined([*x, modes, np.stack([residual, taken + 0.0 * residual])])
+        roots = np.stack([0.0 * residual if root is None else root + 0.0 for root in roots])
+        above = np.where(residual <= solver.tolerance, 0.0, 1.0)  # 1 where it is NaN, too
+        worst, count = record[self.record - 2], record[self.record - 1]
+        told = [residual, taken + 0.0 * residual, np.maximum(worst, residual), count + above]
+        kept = joined([*x, modes, roots, np.stack(told)])
         return change, w, kept
 
     def _rows(self, system: System):
@@ -187,7 +202,7 @@ class Contacting:
         ]  # fmt: skip
         bounds = [JointLaw(*self._restored(low, high), 0.0) for low, high in left]
         zero = [np.zeros(1) for _ in laws]
-        push, _ = sweeps(Problem(scalar, zero, bounds), zero, CORRECTION_SWEEPS)
+        push, *_ = sweeps(Problem(scalar, zero, bounds), zero, CORRECTION_SWEEPS)
         columns = [
             {k: Y[:, row : row + 1] for k, Y in by_cluster.items()}
             for by_cluster, row in zip(carried, rows, strict=True)

@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 
 class GpuTrajectory:
     """States on the GPU: `time` (T,), `q` (T, N, nq) and `v` (T, N, nv), or without N for one
-    robot. In memory the robots come last, (T, n, N). `numpy()` fetches (time, q, v, tau)."""
+    robot. In memory the robots come last, (T, n, N). `numpy()` fetches (time, q, v, tau);
+    `carried()` what the last step handed on, such as the record of its contacts."""
 
     time: Array
     batched: bool
 
     def __init__(
-        self, time: np.ndarray, q: DeviceArray, v: DeviceArray, torque: Any, batched: bool
+        self,
+        time: np.ndarray,
+        q: DeviceArray,
+        v: DeviceArray,
+        torque: Any,
+        batched: bool,
+        passed: Any = (),
     ):
         self.time, self.batched = time, batched
-        self._q, self._v, self._torque = q, v, torque
+        self._q, self._v, self._torque, self._passed = q, v, torque, passed
 
     @property
     def q(self) -> DeviceArray:
@@ -51,6 +58,14 @@ class GpuTrajectory:
         tau = np.zeros(v.shape)
         tau[:-1] = self._torque.numpy(len(self) - 1, v.shape[1:])
         return self.time, q, v, tau
+
+    def carried(self) -> np.ndarray | None:
+        """(N, n), or (n,) for one robot: what the last step handed on, in double precision; None
+        where steps hand on nothing, and of a run that was cut short."""
+        if not self._passed:
+            return None
+        last = self._passed[(len(self) - 1) % 2].numpy().astype(float).T
+        return last if self.batched else last[0]
 
     def upto(self, n: int) -> GpuTrajectory:
         """The first n states."""
@@ -98,7 +113,7 @@ class GpuSimulation:
         driver.library()
         run = _Run(self, q, v, int(steps), stream)
         torque = _torque(run, controller)
-        data = GpuTrajectory(run.time, run.q, run.v, torque, self.batch is not None)
+        data = GpuTrajectory(run.time, run.q, run.v, torque, self.batch is not None, run.passed)
         for i in range(run.steps):
             try:
                 torque.set(i)

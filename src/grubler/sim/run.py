@@ -153,7 +153,7 @@ class Run:
         solver = self.sim.solver
         if solver is None or solver.error_above is None or stop == start:
             return
-        residual = self.carried[start + 1 : stop + 1, ..., -2]
+        residual = self.carried[start + 1 : stop + 1, ..., -2]  # the largest so far
         worst = residual.reshape(len(residual), -1).max(axis=1)
         if (wrong := worst > solver.error_above).any():
             i = start + int(np.argmax(wrong))

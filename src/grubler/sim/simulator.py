@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from ..algorithms.checks import checked
+from ..contact.record import ContactRecord
 from ..contact.step import Contacting, ContactSolver
 from ..errors import ClosureError, InputError, unknown
 from ..gpu import GpuSimulation, GpuTrajectory, SimulationError, dlpack, driver
@@ -202,7 +203,11 @@ class Simulator(Generic[Ran]):
 
     def trajectory(self, run: GpuTrajectory) -> Trajectory:
         """What a run on the GPU left there, fetched: energies, loop gaps, joints by name."""
-        return Trajectory(self.model, *run.numpy())
+        contact, last = None, run.carried()
+        if self.contacts is not None and last is not None:
+            record = last[None, ..., self._kernel.lifted :]
+            contact = ContactRecord(self._kernel.contacting, self.dt, record)
+        return Trajectory(self.model, *run.numpy(), contact=contact)
 
     def _run_gpu(self, q, v, controller, steps) -> GpuTrajectory:
         """The same run on the GPU; loops are looked at on the CPU before."""
