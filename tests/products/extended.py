@@ -20,6 +20,10 @@ STEP = mp.mpf(10) ** -14  # the error of a central difference is its square
 CLOSED = mp.mpf(10) ** -42
 
 
+class NotConverged(ArithmeticError):
+    """A loop has no fixed point, or does not reach it."""
+
+
 def _truth(x) -> bool:
     return x != 0
 
@@ -91,6 +95,8 @@ def _loop(loop, start: list) -> list:
             residual = rest[0]
             if all(abs(r) <= CLOSED for r in residual):
                 break
+            if taken == limit:
+                raise NotConverged
         x = following
     return [*x, *residual, mp.mpf(taken)]
 
