@@ -83,6 +83,19 @@ def test_shapes(model):
     assert gb.repartition(model, q).nv == gb.analytic(model).nv == gb.numeric(model).nv == 0
     for x in (gb.convert_velocity(model, model, q, v), gb.convert_force(model, model, q, v)):
         assert x.shape == (0,)
+    for x in (gb.integrate(model, q, v), gb.difference(model, q, q), gb.gravity_force(model, q)):
+        assert x.shape == (0,)
+    assert gb.interpolate(model, q, q, 0.5).shape == model.lower.shape == (0,)
+    for fn, size in (
+        (gb.tangent_map, 1), (gb.mass_matrix_inverse, 1), (gb.coriolis_matrix, 2),
+        (gb.integrate_derivatives, 2), (gb.difference_derivatives, 2), (gb.regressor, 3),
+    ):  # fmt: skip
+        found = fn(model, *[q] * size)
+        for x in found if isinstance(found, tuple) else (found,):
+            assert x.shape == (0, 0)
+    assert gb.joint_reactions(model, q, v, v).shape == (0, 6)
+    assert [x.shape for x in gb.loop_forces(model, q, v, v)] == [(0,), (0, 6)]
+    assert gb.base_parameters(model).names == gb.regressor_names(model) == ()
     model.check_closed(q)
     assert model.loop_gap(q) == 0.0
 

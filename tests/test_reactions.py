@@ -116,7 +116,7 @@ def _drives(model, q, v, a, f_ext):
     tau = gb.inverse_dynamics(model, q, v, a, f_ext)
     for cluster in model.clusters:
         for c, x in zip(cluster.embedding.independent, tau[cluster.v]):
-            drives[cluster.span_v[0].start + c] = x
+            drives[cluster.span.start + c] = x
         start += cluster.embedding.nv_span
     return drives
 

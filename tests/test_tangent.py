@@ -180,6 +180,23 @@ def test_exact_derivatives_of_positions(model):
         assert relative(T @ A, by_q @ gb.tangent_map(model, q)) < 1e-12
 
 
+@pytest.mark.parametrize("name", ["joint_sampler", *IMPLICIT])
+def test_exact_derivatives_through_newton_steps(name):
+    """By forward mode on the tape, the closed loops by the implicit-function theorem."""
+    model = load(name)
+    integrated = gb.compile(gb.jvp(gb.integrate, model), model)
+    ends = gb.jvp(gb.difference, model, configurations=["q0", "q1"])
+    apart = gb.compile(ends, model)
+    for q, v, xi in steps(model, 3):
+        d, e = v, v[::-1]
+        end = gb.integrate(model, q, xi)
+        A, B = gb.integrate_derivatives(model, q, xi)
+        moved = gb.tangent_map(model, end) @ (A @ d + B @ e)
+        assert relative(integrated(q, xi, d, e), moved) < 1e-11
+        A, B = gb.difference_derivatives(model, q, end)
+        assert relative(apart(q, end, d, e), A @ d + B @ e) < 1e-12
+
+
 def test_interpolation_ends_where_it_should(model):
     for q, _, xi in steps(model, 3, 0.2):
         end = gb.integrate(model, q, xi)
