@@ -295,3 +295,20 @@ def test_newton_steps_of_fixed_number_solve_rigid_patches():
     assert medians[1] < 0.1 * medians[0] < 1e-6
     with pytest.raises(gb.InputError, match="give iterations"):
         gb.Simulator(model, 2e-3, contacts=plan, solver=gb.ContactSolver(newton=1))
+
+
+def test_factors_of_the_base_give_what_the_whole_matrix_gives(monkeypatch):
+    from grubler.contact import step
+
+    model, plan, q = standing()
+    v = 0.3 * np.random.default_rng(4).normal(size=model.nv)
+    runs = []
+    for many in (100, 2):
+        monkeypatch.setattr(step, "MANY", many)
+        solver = gb.ContactSolver(iterations=6, limits=True)
+        passive = gb.Passive(friction={j.name: 0.1 for j in model.joints if "knee" in j.name})
+        sim = gb.Simulator(model, 2e-3, contacts=plan, solver=solver, passive=passive)
+        runs.append(sim.run(q, v, steps=30))
+    assert runs[0].contact.impulse[-1, :, 2].min() > 0.01
+    np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-11)
+    np.testing.assert_allclose(runs[1].contact.data, runs[0].contact.data, atol=1e-7)

@@ -86,7 +86,7 @@ def contact_dynamics(
     system = System(model, q, v, tau, dt, checked_forces(model, f_ext), contacts.bodies)
     where = placed(system, contacts)
     carried = system.carry(where.blocks)
-    G, free = system.delassus(where.blocks, carried)
+    G, free, _ = system.delassus(where.blocks, carried)
     g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
     problem = Problem(G, g, _laws(contacts))
     x, modes, _, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
@@ -124,7 +124,7 @@ def impulse_dynamics(
     system = System(model, q, v, at_rest, 1.0, None, contacts.bodies)
     where = placed(system, contacts)
     carried = system.carry(where.blocks)
-    G, _ = system.delassus(where.blocks, carried)
+    G, _, _ = system.delassus(where.blocks, carried)
     before = [block.velocity for block in where.blocks]
     laws = _laws(contacts)
     apart = [np.where(gap > 0.0, FAR, 0.0) for gap in where.gaps]
