@@ -245,7 +245,30 @@ def test_wrong_input_is_refused():
         gb.Simulator(model, 1e-3, solver=gb.ContactSolver())
     with pytest.raises(gb.InputError, match="no contacts"):
         _ = gb.Simulator(model, 1e-3).run(model.neutral(), np.zeros(6), steps=1).contact_residual
-    assert SLIP > STICK
+    sim = gb.Simulator(model, 1e-3, contacts=plan)
+    run = sim.run(free_state(model, (0, 0, 0.1)), np.zeros(6), steps=2)
+    with pytest.raises(gb.InputError, match="no accelerations"):
+        run.acceleration(model.v_names[0])
+    rough = PointsOnPlane.of(model, {"ball": 0.1})
+    object.__setattr__(rough, "names", ("someone",))
+    with pytest.raises(gb.InputError, match="planned for other bodies"):
+        gb.contact_dynamics(model, model.neutral(), np.zeros(6), np.zeros(6), 1e-3, rough)
+    rolling = gb.Contacts(model, shapes={"ball": gb.Sphere(0.1)}, rolling=0.01)
+    with pytest.raises(gb.InputError, match="rolling friction"):
+        gb.Simulator(model, 1e-3, contacts=rolling)
+
+
+def test_plans_of_shapes_stand_as_well():
+    """The same ball by gb.Contacts: the same step."""
+    model = ball()
+    plans = (
+        PointsOnPlane.of(model, {"ball": 0.1}, friction=0.4),
+        gb.Contacts(model, shapes={"ball": gb.Sphere(0.1)}, friction=0.4),
+    )
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 5.0, 0, 1.0, 0, -1.0])
+    a, b = (gb.contact_dynamics(model, q, v, np.zeros(6), 1e-3, plan) for plan in plans)
+    np.testing.assert_allclose(a.v, b.v, atol=1e-14)
+    assert b.impulse[2] > 0.5 and SLIP > STICK
 
 
 def test_substeps_are_counted_each():
@@ -280,6 +303,10 @@ def test_a_run_on_the_gpu_is_that_of_the_cpu(monkeypatch):
     np.testing.assert_allclose(gpu.contact.impulse[-1], cpu.contact.impulse[-1], atol=1e-12)
     assert gpu.unconverged == cpu.unconverged
     np.testing.assert_allclose(gpu.contact.worst, cpu.contact.worst, rtol=1e-6)
+    strict = gb.ContactSolver(iterations=1, error_above=1e-9)
+    sim = gb.Simulator(model, 2e-3, contacts=plan, batch=2, target="cuda", solver=strict)
+    with pytest.raises(gb.SimulationError, match="solved to"):
+        sim.run(q, v, steps=10)
 
 
 def test_newton_steps_of_fixed_number_solve_rigid_patches():

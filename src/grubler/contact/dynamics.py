@@ -9,7 +9,7 @@ import numpy as np
 
 from ..algebra.linalg import joined
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.checks import checked, checked_forces
+from ..algorithms.checks import checked, checked_forces, checked_result
 from ..arguments import public
 from ..errors import InputError
 from ..model import Model, as_vector
@@ -90,7 +90,7 @@ def contact_dynamics(
     g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
     problem = Problem(G, g, _laws(contacts))
     x, modes, _, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
-    after = v + system.change(carried, x)
+    after = checked_result(model, v + system.change(carried, x))
     return ContactResult(after, joined(x), largest(problem.residual(x)), taken, modes)
 
 
@@ -134,7 +134,7 @@ def impulse_dynamics(
     residual = largest(compression.residual(x))
     if any(point.restitution for point in contacts.points):
         x = rebound(G, before, apart, x, contacts, laws, iterations, tolerance)
-    after = v + system.change(carried, x, free=False)
+    after = checked_result(model, v + system.change(carried, x, free=False))
     return ContactResult(after, joined(x), residual, taken, modes)
 
 

@@ -222,10 +222,19 @@ class Simulator(Generic[Ran]):
             for state in np.atleast_2d(q_host)[::every]:
                 self._check_closed(np.asarray(state, dtype=float))
         try:
-            return self._gpu.run(q, v, controller, steps)
+            run = self._gpu.run(q, v, controller, steps)
         except SimulationError as error:
             kept = self.trajectory(error.trajectory)
             raise SimulationError(self._reason(kept) or str(error), kept) from None
+        limit = self.solver and self.solver.error_above
+        if limit is not None and (worst := self.trajectory(run).contact.worst) > limit:
+            raise SimulationError(
+                f"the contacts of some step were solved to {worst:.3g} m/s only, above "
+                f"error_above = {limit:g}: allow more iterations, a smaller dt, or give fewer "
+                "contact points a body",
+                self.trajectory(run),
+            )
+        return run
 
     def _check_closed(self, q: np.ndarray) -> None:
         if self.dtype == "float64":
