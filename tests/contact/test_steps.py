@@ -258,6 +258,24 @@ def test_wrong_input_is_refused():
         gb.Simulator(model, 1e-3, contacts=rolling)
 
 
+def test_single_steps_hand_on_their_impulses():
+    """Steps one by one are those of a run, to the last bit; without warm starts they are not."""
+    model, corners = box()
+    plan = PointsOnPlane.of(model, dict.fromkeys(corners, 0.0), friction=0.5)
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 0, 3.0, 1.0, 0, 0])
+    sim = gb.Simulator(model, 2e-3, contacts=plan, solver=gb.ContactSolver(iterations=3))
+    run = sim.run(q, v, steps=10)
+    state, cold, tau = (q, v, np.zeros(sim.carried)), (q, v), np.zeros(6)
+    for _ in range(10):
+        state = sim.step(state[0], state[1], tau, carried=state[2])
+        cold = sim.step(*cold, tau)
+    np.testing.assert_array_equal(state[0], run.q[-1])
+    np.testing.assert_array_equal(state[2], run.contact.data[-1])
+    assert np.abs(cold[0] - run.q[-1]).max() > 0
+    with pytest.raises(gb.InputError, match="hands on nothing"):
+        gb.Simulator(model, 2e-3).step(q, v, tau, carried=np.zeros(1))
+
+
 def test_plans_of_shapes_stand_as_well():
     """The same ball by gb.Contacts: the same step."""
     model = ball()
