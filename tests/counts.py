@@ -41,6 +41,7 @@ FEET = [f"{leg}_foot_contact" for leg in ("HR", "HL", "FR", "FL")]
 TOES, HANDS = ["right_toe_contact", "left_toe_contact"], ["right_hand_contact", "left_hand_contact"]
 TELLO_TOES = ["left-toe_contact", "right-toe_contact"]
 TELLO_HANDS = ["left-hand-contact", "right-hand-contact"]
+STANDING = ("mini_cheetah", "quadruped")
 STRUT = Constraint("strut_end", (4,), to="wiper_end")
 
 CONSTRAINTS = {  # one or two sets a robot; two large robots have one, since counting takes seconds
@@ -74,6 +75,13 @@ def simulator_step(model, q, v, tau):
     return kernel.recorded(np.concatenate([q, v, np.zeros(kernel.carried)]), tau)
 
 
+def on_four_feet(model, q, v, tau, impulse):
+    """A step with contacts of four feet on the ground, from the impulses before."""
+    shapes = dict.fromkeys(FEET, gb.Sphere(0.02))
+    contacts = gb.Contacts(model, shapes=shapes, touching=FEET, friction=0.7)
+    return gb.contact_dynamics(model, q, v, tau, 2e-3, contacts, impulse, iterations=3)
+
+
 def algorithms(robot: str) -> dict:
     """By name: a function of the model and arrays, and the arrays' names."""
     sets = CONSTRAINTS[robot]
@@ -88,7 +96,11 @@ def algorithms(robot: str) -> dict:
 
         return fn
 
+    contacts = {}
+    if robot in STANDING:
+        contacts["contact_dynamics, 3 sweeps"] = (on_four_feet, "q v tau impulse")
     return {
+        **contacts,
         "forward_dynamics": (gb.forward_dynamics, "q v tau"),
         "forward_dynamics, forces on all bodies": (gb.forward_dynamics, "q v tau f_ext"),
         "inverse_dynamics": (gb.inverse_dynamics, "q v a"),
@@ -103,7 +115,7 @@ def algorithms(robot: str) -> dict:
 
 def counted(fn, model, arrays: str) -> list[int]:
     names = arrays.split()
-    sizes = {"q": model.nq, "f_ext": (len(model.bodies), 6)}
+    sizes = {"q": model.nq, "f_ext": (len(model.bodies), 6), "impulse": 3 * len(FEET)}
     shapes = [sizes.get(name, model.nv) for name in names]
     tape = compiler.trace(lambda *x: fn(model, *x), shapes, names)
     operations = compiler.count(simplify(tape))

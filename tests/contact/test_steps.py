@@ -245,7 +245,48 @@ def test_wrong_input_is_refused():
         gb.Simulator(model, 1e-3, solver=gb.ContactSolver())
     with pytest.raises(gb.InputError, match="no contacts"):
         _ = gb.Simulator(model, 1e-3).run(model.neutral(), np.zeros(6), steps=1).contact_residual
-    assert SLIP > STICK
+    sim = gb.Simulator(model, 1e-3, contacts=plan)
+    run = sim.run(free_state(model, (0, 0, 0.1)), np.zeros(6), steps=2)
+    with pytest.raises(gb.InputError, match="no accelerations"):
+        run.acceleration(model.v_names[0])
+    rough = PointsOnPlane.of(model, {"ball": 0.1})
+    object.__setattr__(rough, "names", ("someone",))
+    with pytest.raises(gb.InputError, match="planned for other bodies"):
+        gb.contact_dynamics(model, model.neutral(), np.zeros(6), np.zeros(6), 1e-3, rough)
+    rolling = gb.Contacts(model, shapes={"ball": gb.Sphere(0.1)}, rolling=0.01)
+    with pytest.raises(gb.InputError, match="rolling friction"):
+        gb.Simulator(model, 1e-3, contacts=rolling)
+
+
+def test_single_steps_hand_on_their_impulses():
+    """Steps one by one are those of a run, to the last bit; without warm starts they are not."""
+    model, corners = box()
+    plan = PointsOnPlane.of(model, dict.fromkeys(corners, 0.0), friction=0.5)
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 0, 3.0, 1.0, 0, 0])
+    sim = gb.Simulator(model, 2e-3, contacts=plan, solver=gb.ContactSolver(iterations=3))
+    run = sim.run(q, v, steps=10)
+    state, cold, tau = (q, v, np.zeros(sim.carried)), (q, v), np.zeros(6)
+    for _ in range(10):
+        state = sim.step(state[0], state[1], tau, carried=state[2])
+        cold = sim.step(*cold, tau)
+    np.testing.assert_array_equal(state[0], run.q[-1])
+    np.testing.assert_array_equal(state[2], run.contact.data[-1])
+    assert np.abs(cold[0] - run.q[-1]).max() > 0
+    with pytest.raises(gb.InputError, match="hands on nothing"):
+        gb.Simulator(model, 2e-3).step(q, v, tau, carried=np.zeros(1))
+
+
+def test_plans_of_shapes_stand_as_well():
+    """The same ball by gb.Contacts: the same step."""
+    model = ball()
+    plans = (
+        PointsOnPlane.of(model, {"ball": 0.1}, friction=0.4),
+        gb.Contacts(model, shapes={"ball": gb.Sphere(0.1)}, friction=0.4),
+    )
+    q, v = free_state(model, (0, 0, 0.1)), np.array([0, 5.0, 0, 1.0, 0, -1.0])
+    a, b = (gb.contact_dynamics(model, q, v, np.zeros(6), 1e-3, plan) for plan in plans)
+    np.testing.assert_allclose(a.v, b.v, atol=1e-14)
+    assert b.impulse[2] > 0.5 and SLIP > STICK
 
 
 def test_substeps_are_counted_each():
@@ -280,6 +321,10 @@ def test_a_run_on_the_gpu_is_that_of_the_cpu(monkeypatch):
     np.testing.assert_allclose(gpu.contact.impulse[-1], cpu.contact.impulse[-1], atol=1e-12)
     assert gpu.unconverged == cpu.unconverged
     np.testing.assert_allclose(gpu.contact.worst, cpu.contact.worst, rtol=1e-6)
+    strict = gb.ContactSolver(iterations=1, error_above=1e-9)
+    sim = gb.Simulator(model, 2e-3, contacts=plan, batch=2, target="cuda", solver=strict)
+    with pytest.raises(gb.SimulationError, match="solved to"):
+        sim.run(q, v, steps=10)
 
 
 def test_newton_steps_of_fixed_number_solve_rigid_patches():
@@ -295,3 +340,20 @@ def test_newton_steps_of_fixed_number_solve_rigid_patches():
     assert medians[1] < 0.1 * medians[0] < 1e-6
     with pytest.raises(gb.InputError, match="give iterations"):
         gb.Simulator(model, 2e-3, contacts=plan, solver=gb.ContactSolver(newton=1))
+
+
+def test_factors_of_the_base_give_what_the_whole_matrix_gives(monkeypatch):
+    from grubler.contact import step
+
+    model, plan, q = standing()
+    v = 0.3 * np.random.default_rng(4).normal(size=model.nv)
+    runs = []
+    for many in (100, 2):
+        monkeypatch.setattr(step, "MANY", many)
+        solver = gb.ContactSolver(iterations=6, limits=True)
+        passive = gb.Passive(friction={j.name: 0.1 for j in model.joints if "knee" in j.name})
+        sim = gb.Simulator(model, 2e-3, contacts=plan, solver=solver, passive=passive)
+        runs.append(sim.run(q, v, steps=30))
+    assert runs[0].contact.impulse[-1, :, 2].min() > 0.01
+    np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-11)
+    np.testing.assert_allclose(runs[1].contact.data, runs[0].contact.data, atol=1e-7)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..algebra.linalg import joined
 from ..algebra.symbolic import is_symbolic
-from ..algorithms.checks import checked, checked_forces
+from ..algorithms.checks import checked, checked_forces, checked_result
 from ..arguments import public
 from ..errors import InputError
 from ..model import Model, as_vector
@@ -86,11 +86,11 @@ def contact_dynamics(
     system = System(model, q, v, tau, dt, checked_forces(model, f_ext), contacts.bodies)
     where = placed(system, contacts)
     carried = system.carry(where.blocks)
-    G, free = system.delassus(where.blocks, carried)
+    G, free, _ = system.delassus(where.blocks, carried)
     g = [with_gap(u, gap, dt) for u, gap in zip(free, where.gaps, strict=True)]
     problem = Problem(G, g, _laws(contacts))
     x, modes, _, taken = solve(problem, _start(problem, impulse), iterations, tolerance)
-    after = v + system.change(carried, x)
+    after = checked_result(model, v + system.change(carried, x))
     return ContactResult(after, joined(x), largest(problem.residual(x)), taken, modes)
 
 
@@ -124,7 +124,7 @@ def impulse_dynamics(
     system = System(model, q, v, at_rest, 1.0, None, contacts.bodies)
     where = placed(system, contacts)
     carried = system.carry(where.blocks)
-    G, _ = system.delassus(where.blocks, carried)
+    G, _, _ = system.delassus(where.blocks, carried)
     before = [block.velocity for block in where.blocks]
     laws = _laws(contacts)
     apart = [np.where(gap > 0.0, FAR, 0.0) for gap in where.gaps]
@@ -134,7 +134,7 @@ def impulse_dynamics(
     residual = largest(compression.residual(x))
     if any(point.restitution for point in contacts.points):
         x = rebound(G, before, apart, x, contacts, laws, iterations, tolerance)
-    after = v + system.change(carried, x, free=False)
+    after = checked_result(model, v + system.change(carried, x, free=False))
     return ContactResult(after, joined(x), residual, taken, modes)
 
 

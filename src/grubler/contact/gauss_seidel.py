@@ -114,9 +114,11 @@ def _restored(problem: Problem, parameters) -> Problem:
 
 def _sweep(problem: Problem, solvers, x, guess, steps: int, follow: bool = False):
     x, guess, modes = list(x), list(guess), []
+    sums = problem.gathered(x)
     for i, solve in enumerate(solvers):
-        b = problem.velocity(i, x, leave=i)
-        x[i], mode, guess[i] = solve(b, x[i], guess[i], steps, follow)
+        b, before = problem.velocity(i, x, sums, leave=i), x[i]
+        x[i], mode, guess[i] = solve(b, before, guess[i], steps, follow)
+        sums = problem.regathered(sums, i, x[i] - before)
         modes.append(mode)
     return x, guess, modes
 

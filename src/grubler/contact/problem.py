@@ -40,11 +40,13 @@ class JointLaw:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """G as a table of blocks (None where zero), g and the laws by block."""
+    """G as a table of blocks (None where zero), g and the laws by block; with `trunks`, what blocks
+    feel of each other through the base is in these factors, and G holds the rest."""
 
     G: list
     g: list
     laws: list
+    trunks: list | None = None
 
     @property
     def rows(self) -> int:
@@ -60,15 +62,34 @@ class Problem:
 
     def velocities(self, impulses) -> list:
         """u by block from the impulses by block."""
-        return [self.velocity(i, impulses) for i in range(len(self.laws))]
+        sums = self.gathered(impulses)
+        return [self.velocity(i, impulses, sums) for i in range(len(self.laws))]
 
-    def velocity(self, i: int, impulses, leave: int | None = None):
+    def velocity(self, i: int, impulses, sums: dict, leave: int | None = None):
         """u of block i, without the impulses of block `leave`."""
         u = self.g[i]
         for j, x in enumerate(impulses):
             if j != leave and self.G[i][j] is not None:
                 u = u + self.G[i][j] @ x
+        trunk = self.trunks[i] if self.trunks else None
+        if trunk is not None:
+            u = u + trunk.scaled.T @ sums[trunk.root] - trunk.own @ impulses[i]
         return u
+
+    def gathered(self, impulses) -> dict:
+        """By base: what all impulses on it are there, through the factors of the trunks."""
+        sums: dict = {}
+        for trunk, x in zip(self.trunks or (), impulses):
+            if trunk is not None:
+                sums[trunk.root] = sums.get(trunk.root, 0.0) + trunk.half @ x
+        return sums
+
+    def regathered(self, sums: dict, i: int, change) -> dict:
+        """The same after a change of the impulse of block i."""
+        trunk = self.trunks[i] if self.trunks else None
+        if trunk is None:
+            return sums
+        return {**sums, trunk.root: sums[trunk.root] + trunk.half @ change}
 
     def size(self, i: int):
         """The mean diagonal of block i of G, in 1/kg or 1/(kg m²); 1 where nothing moves it."""
@@ -78,7 +99,7 @@ class Problem:
         return np.where(mean > 0.0, mean, 1.0)
 
     def dense(self):
-        """(G, g) as one matrix and one vector."""
+        """(G, g) as one matrix and one vector, of a problem without trunks."""
         n = [law.rows for law in self.laws]
         rows = [
             np.concatenate([np.zeros((a, b)) if M is None else M for M, b in zip(row, n)], axis=1)

@@ -20,6 +20,7 @@ from .gauss_seidel import sweeps
 from .problem import JointLaw, PointLaw, Problem
 from .system import System
 
+MANY = 7  # blocks from which factors of G cost fewer operations than its blocks
 BEYOND = 1e6  # rad/s or m/s: the bound of a joint's velocity where it has no limit on that side
 
 
@@ -113,12 +114,12 @@ class Contacting:
         system = System(model, q, v, tau, dt, None, self.plan.bodies, self.damping)
         where, blocks = self._rows(system)
         carried = system.carry(blocks)
-        G, free = system.delassus(blocks, carried)
+        G, free, trunks = system.delassus(blocks, carried, self._apart)
         before = [block.velocity for block in blocks]
         hit, g = self._allowed(where, before, free)
         laws = [PointLaw(p.friction) for p in self.plan.points]
         laws += [self._joint_law(system, index) for index in self.joints]
-        problem = Problem(G, g, laws)
+        problem = Problem(G, g, laws, trunks)
         start = problem.split(record[: self.rows])
         roots = record[self.rows + n : self.rows + 2 * n]
         roots = [roots[i] for i in range(n)]
@@ -130,7 +131,8 @@ class Contacting:
         if any(point.restitution for point in self.plan.points):
             final = self._rebounding(G, free, g, x, laws, hit)
         change = system.change(carried, final)
-        w = self._correction(system, where, carried, G, free, final, laws)
+        unforced = Problem(G, free, laws, trunks)
+        w = self._correction(system, where, carried, unforced, final)
         roots = np.stack([0.0 * residual if root is None else root + 0.0 for root in roots])
         above = np.where(residual <= solver.tolerance, 0.0, 1.0)  # 1 where it is NaN, too
         worst, count = record[self.record - 2], record[self.record - 1]
@@ -182,11 +184,20 @@ class Contacting:
         k, place = self.model.tree.locate(index)
         return system.sweep[k].joints[place].q[0]
 
-    def _correction(self, system, where, carried, G, free, x, laws):
+    @property
+    def _apart(self) -> bool:
+        """Whether the blocks' coupling through the base is kept in factors: fewer operations with
+        many blocks; Newton's method and rebounds need the whole matrix."""
+        solver = self.solver
+        rebounds = any(point.restitution for point in self.plan.points)
+        few = self.points + len(self.joints) < MANY
+        return solver.iterations is not None and not (few or solver.newton or rebounds)
+
+    def _correction(self, system, where, carried, unforced: Problem, x):
         """w (nv,): where shapes overlap after the step, a share of it is taken out. Normal rows
         alone, without friction; a limit that is passed is a row, too."""
-        problem = Problem(G, free, laws)
-        after, n = problem.velocities(x), self.points
+        G, laws, trunks = unforced.G, unforced.laws, unforced.trunks
+        after, n = unforced.velocities(x), self.points
         rows, left = [], []
         for i in range(len(laws)):
             last = laws[i].rows - 1
@@ -202,7 +213,9 @@ class Contacting:
         ]  # fmt: skip
         bounds = [JointLaw(*self._restored(low, high), 0.0) for low, high in left]
         zero = [np.zeros(1) for _ in laws]
-        push, *_ = sweeps(Problem(scalar, zero, bounds), zero, CORRECTION_SWEEPS)
+        if trunks is not None:
+            trunks = [t and t.row(a) for t, a in zip(trunks, rows, strict=True)]
+        push, *_ = sweeps(Problem(scalar, zero, bounds, trunks), zero, CORRECTION_SWEEPS)
         columns = [
             {k: Y[:, row : row + 1] for k, Y in by_cluster.items()}
             for by_cluster, row in zip(carried, rows, strict=True)

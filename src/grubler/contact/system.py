@@ -52,6 +52,22 @@ class Block:
     drift: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Trunk:
+    """What the rows of a block feel through base cluster `root`: G_ij = scaled_i' half_j of all
+    blocks i and j on it; `own` is that of the block with itself."""
+
+    root: int
+    half: np.ndarray
+    scaled: np.ndarray
+    own: np.ndarray
+
+    def row(self, a: int) -> Trunk:
+        """Row a alone."""
+        one = slice(a, a + 1)
+        return Trunk(self.root, self.half[:, one], self.scaled[:, one], self.own[one, one])
+
+
 class System:
     """The eliminated robot at (q, v) with its free motion over dt, ready for rows."""
 
@@ -146,8 +162,12 @@ class System:
         through = joint.held[:, None] * through
         return state.X.forces_back(through if E is None else through - state.S @ E)
 
-    def delassus(self, blocks, carried):
-        """(G as a table of blocks, None where two do not feel each other; g by block) (67)."""
+    def delassus(self, blocks, carried, apart: bool = False):
+        """(G as a table of blocks, None where two do not feel each other; g by block; trunks) (67).
+
+        `apart` leaves out of blocks off the diagonal what two feel of each other through the base:
+        that is in the factors of their `Trunk`, six numbers a column.
+        """
         half = [{k: self.joints[k].D.half(y) for k, y in Y.items()} for Y in carried]
         scaled = [{k: self.joints[k].D.scale(h) for k, h in H.items()} for H in half]
         n = len(blocks)
@@ -155,6 +175,8 @@ class System:
         for i in range(n):
             for j in range(i, n):
                 common = [k for k in half[i] if k in half[j]]
+                if apart and i != j:
+                    common = [k for k in common if self.model.clusters[k].parent is not None]
                 if not common:
                     continue
                 terms = [scaled[i][k].T @ half[j][k] for k in common]
@@ -166,7 +188,14 @@ class System:
         for block, S in zip(blocks, scaled, strict=True):
             gain = sum((S[k].T @ pushed[k] for k in S), 0.0)
             g.append(block.velocity + block.drift + self.dt * gain)
-        return G, g
+        trunks = [self._trunk(H, S) for H, S in zip(half, scaled, strict=True)] if apart else None
+        return G, g, trunks
+
+    def _trunk(self, half, scaled) -> Trunk | None:
+        for k in half:
+            if self.model.clusters[k].parent is None:
+                return Trunk(k, half[k], scaled[k], symmetric(scaled[k].T @ half[k]))
+        return None
 
     def change(self, carried, impulses, free: bool = True):
         """v⁺ - v (nv,) of the free motion (unless free is False) and the impulses by block."""
@@ -207,4 +236,4 @@ def _times(B, v):
     return np.zeros(v.shape[0]) if B is None else B @ v
 
 
-__all__ = ["Block", "System", "turns"]
+__all__ = ["Block", "System", "Trunk", "turns"]

@@ -143,19 +143,32 @@ class Simulator(Generic[Ran]):
             "model": self.model.name,
         }  # fmt: skip
 
-    def step(self, q: Any, v: Any, tau: Any, out: Any = None, t: float = 0.0) -> tuple[Any, Any]:
+    @property
+    def carried(self) -> int:
+        """How many numbers a step hands to the next beside q and v: velocities of loops closed
+        implicitly, and with contacts the impulses from which the next step starts."""
+        return self._kernel.carried
+
+    def step(
+        self, q: Any, v: Any, tau: Any, out: Any = None, t: float = 0.0, carried: Any = None
+    ) -> tuple[Any, ...]:
         """(q, v) after one recorded step: `substeps` times dt. On the GPU, arrays there; `t` is the
         time that `control` is given, there an array (1,).
 
         Nothing is checked: q must be closed, with unit quaternions; a step that failed gives
         velocities that are NaN. `run` checks, and carries the velocities of dependent joints, too,
         from step to step; here they follow from v alone, which at a singularity of the model's
-        coordinates says too little.
+        coordinates says too little, and contacts start from no impulses. With `carried`, an array
+        (..., `self.carried`) that is zero at first, the step returns (q, v, carried) for the next.
         """
         arguments = [q, v, tau]
         if self.control is not None:
             on_cpu = self._gpu is None
             arguments.append(np.full((1,), t, dtype=self.dtype) if on_cpu else t)
+        if carried is not None:
+            if not self.carried:
+                raise InputError("carried is given, but a step of this simulator hands on nothing")
+            return self._call([*arguments, carried], out)
         if not self._kernel.carried:
             return self._call(arguments, out)
         arguments.append(self._nothing_carried(q))
@@ -222,10 +235,19 @@ class Simulator(Generic[Ran]):
             for state in np.atleast_2d(q_host)[::every]:
                 self._check_closed(np.asarray(state, dtype=float))
         try:
-            return self._gpu.run(q, v, controller, steps)
+            run = self._gpu.run(q, v, controller, steps)
         except SimulationError as error:
             kept = self.trajectory(error.trajectory)
             raise SimulationError(self._reason(kept) or str(error), kept) from None
+        limit = self.solver and self.solver.error_above
+        if limit is not None and (worst := self.trajectory(run).contact.worst) > limit:
+            raise SimulationError(
+                f"the contacts of some step were solved to {worst:.3g} m/s only, above "
+                f"error_above = {limit:g}: allow more iterations, a smaller dt, or give fewer "
+                "contact points a body",
+                self.trajectory(run),
+            )
+        return run
 
     def _check_closed(self, q: np.ndarray) -> None:
         if self.dtype == "float64":

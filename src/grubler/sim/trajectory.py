@@ -100,6 +100,11 @@ class Trajectory:
                 "a trajectory from a file does not know the forces of its simulator: take "
                 "accelerations from the trajectory that Simulator.run returned"
             )
+        if self.contact is not None:
+            raise InputError(
+                "a run with contacts has impulses at every step, and no accelerations: take the "
+                "differences of velocity(name)"
+            )
         return self._motion[1][..., self._columns(name)]
 
     def _columns(self, name: str):
