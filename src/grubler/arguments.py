@@ -114,6 +114,19 @@ def _rows(x) -> bool:
     return True
 
 
+def _models(x) -> bool:
+    if is_model(x):
+        return True
+    return all(map(is_model, x.values() if isinstance(x, Mapping) else x))
+
+
+def _is_shape(x) -> bool:
+    return any(
+        (c.__module__, c.__name__) == ("grubler.mechanism.geometry", "Shape")
+        for c in type(x).__mro__
+    )
+
+
 def _place(x) -> bool:
     return isinstance(x, str | os.PathLike) and "\0" not in str(x)
 
@@ -141,12 +154,12 @@ _BY_NAMES = {
     MODEL: "model old new",
     NAME: (
         "name kind parent child body joint predecessor successor leader target language what "
-        "key dtype method base axes"
+        "key dtype method base axes first second"
     ),
     NAMES: "fixed independent dependent joints loops inputs parameters",
     NUMBER: (
         "mass gear dt pitch offset lower upper velocity_limit effort_limit armature damping "
-        "friction stiffness rest distance tolerance t"
+        "friction restitution torsional rolling stiffness rest distance tolerance t"
     ),
     NUMBERS: "q q0 q1 v xi a tau b accelerations inertia R polynomial state torque",
     VECTOR: (
@@ -158,9 +171,9 @@ _BY_NAMES = {
     CALLABLE: "fn step phi gamma",
     FLAG: (
         "hold strict analytic physical allow_unactuated vectors compiled rotors rotor_mass "
-        "real_ratios"
+        "real_ratios open_meshes"
     ),
-    WHOLE: "samples count lanes threads n",
+    WHOLE: "samples count lanes threads n contype conaffinity corners hull_points limit",
     Kind(
         _either(is_name, lambda x: hasattr(x, "placement")), "the name of a frame or body"
     ): "frame",
@@ -174,7 +187,8 @@ _BY_NAMES = {
     Kind(
         _mapping_of(_either(is_name, are_names)), "a mapping from robots to names of frames"
     ): "ports",
-    Kind(_place, "a path"): "path folder submechanisms",
+    Kind(_place, "a path"): "path folder submechanisms srdf",
+    Kind(_models, "Models: one, a list, or by name"): "robots objects",
     Kind(
         lambda x: isinstance(x, Mapping) and all(isinstance(v, (int, str)) for v in x.values()),
         "a mapping from names of loops to +1, -1 or 'other'",
@@ -188,19 +202,34 @@ _BY_NAMES = {
         "a whole number >= 0, or a numpy.random.Generator",
     ): "seed",
 }
-_KINDS = {
-    "pack.positions": Kind(
-        lambda x: isinstance(x, Mapping) and all(is_numbers(v) for v in x.values()),
-        "a mapping from indices of bodies to positions of their joints",
-    ),
-    "otherwise.values": NUMBERS,
-    "regressor.friction": FLAG,
-    "regressor_parameters.friction": FLAG,
-    "regressor_names.friction": FLAG,
-    "base_parameters.friction": FLAG,
-    "from_spanning.positions": BY_NAME,
-    "from_spanning.velocities": BY_NAME,
-} | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}
+_KINDS = (
+    {
+        "pack.positions": Kind(
+            lambda x: isinstance(x, Mapping) and all(is_numbers(v) for v in x.values()),
+            "a mapping from indices of bodies to positions of their joints",
+        ),
+        "otherwise.values": NUMBERS,
+        "scene.places": Kind(lambda x: isinstance(x, Mapping), "a mapping from models to places"),
+        "__init__.shapes": Kind(
+            _mapping_of(lambda x: _is_shape(x) or all(map(_is_shape, x))),
+            "a mapping from names of frames to shapes",
+        ),
+        "regressor.friction": FLAG,
+        "regressor_parameters.friction": FLAG,
+        "regressor_names.friction": FLAG,
+        "base_parameters.friction": FLAG,
+        "from_spanning.positions": BY_NAME,
+        "from_spanning.velocities": BY_NAME,
+    }
+    | {
+        f"__init__.{name}": Kind(
+            _either(is_number, lambda x: isinstance(x, Mapping)),
+            "a number, or a mapping of them by shape or pair",
+        )
+        for name in ("friction", "restitution", "torsional", "rolling")
+    }
+    | {name: kind for kind, names in _BY_NAMES.items() for name in names.split()}
+)
 _SIZES = {
     "q": "nq", "q0": "nq", "q1": "nq", "q_guess": "nq", "v": "nv", "xi": "nv", "a": "nv",
     "tau": "nv",

@@ -43,7 +43,7 @@ MODULES = ("robots", "convert")
 METHODS = {
     "ModelBuilder": (
         "add_body", "add_joint", "add_loop", "add_coupling", "add_constraint", "add_frame",
-        "add_actuator", "build",
+        "add_actuator", "add_shape", "exclude_contact", "allow_contact", "add_model", "build",
     ),
     "Model": (
         "body", "joint", "body_of_joint", "frame", "pack", "unpack", "assemble", "check_closed",

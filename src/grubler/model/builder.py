@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algebra.spatial import Transform, rpy_matrix
+from ..algebra.spatial import Transform
 from ..arguments import public
 from ..coordinates.assembly import close_cluster
 from ..coordinates.embedding import Embedding
 from ..coordinates.partition import RigidCluster, embed
 from ..errors import InputError, ModelError, unknown
-from ..mechanism.colliders import Collider, GivenPair, Material, checked_shape
-from ..mechanism.geometry import Shape
 from ..mechanism.joints import KINDS, Joint, unit
 from ..mechanism.loops import (
     LOOP_KINDS,
@@ -39,10 +37,11 @@ from ..mechanism.parts import (
 )
 from . import Model, as_position
 from .clusters import build_clusters
-from .contact_parts import ContactParts
+from .given import rotation, vector
 from .grouping import group_bodies
 from .joined import Joined
 from .rigid import locked, rigid_loops, welded
+from .shaped_parts import ShapedParts
 from .spanning_tree import Edge, Mass, SpanningTree
 
 if TYPE_CHECKING:
@@ -53,22 +52,21 @@ _NOT_PROVEN = (
 )
 
 
-class ModelBuilder:
+class ModelBuilder(ShapedParts):
     """Collects the parts of a mechanism by name; `build()` checks them and finds the clusters."""
 
     @public
     def __init__(self, name: str = "robot", gravity: Sequence[float] = (0.0, 0.0, -9.81)):
+        super().__init__()
         self.name = name
-        self.gravity: Array = _vector(f"gravity of '{name}'", gravity)
+        self.gravity: Array = vector(f"gravity of '{name}'", gravity)
         self._masses: dict[str, Mass] = {}
         self._edges: dict[str, Edge] = {}  # by child
         self._joint_names: dict[str, str] = {}  # joint -> child
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
-        self.contact = ContactParts()
         self._reference: dict[str, np.ndarray] = {}  # of models that were added
-        self._geometry: dict[str, tuple[Shape, ...]] = {}  # to be drawn, of the same
 
     @property
     def size(self) -> int:
@@ -88,7 +86,7 @@ class ModelBuilder:
         """
         if name in self._masses or name == "world":
             raise ModelError(f"there is already a body named '{name}': names are unique")
-        com, matrix = _vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
+        com, matrix = vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
         check_inertia(name, float(mass), com, matrix, physical, moments=not welded)
         self._masses[name] = Mass(float(mass), com, matrix)
 
@@ -125,7 +123,7 @@ class ModelBuilder:
             raise ModelError(f"rest position of joint '{name}' is {rest}: give a finite number")
         motion = _motion(name, kind, axis, axis2, pitch, axis_x)
         placement = Transform.from_placement(
-            _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
+            rotation(name, rpy, R), vector(f"xyz of '{name}'", xyz)
         )
         joint = TreeJoint(
             name, motion, placement, independent, lower, upper, velocity_limit, effort_limit,
@@ -155,10 +153,10 @@ class ModelBuilder:
         if kind not in LOOP_KINDS:
             raise ModelError(f"loop '{name}': {unknown('loop kind', kind, LOOP_KINDS)}")
         frame_P = Transform.from_placement(
-            _rotation(name, predecessor_rpy, predecessor_R), _vector(name, predecessor_xyz)
+            rotation(name, predecessor_rpy, predecessor_R), vector(name, predecessor_xyz)
         )
         frame_S = Transform.from_placement(
-            _rotation(name, successor_rpy, successor_R), _vector(name, successor_xyz)
+            rotation(name, successor_rpy, successor_R), vector(name, successor_xyz)
         )
         options = {"axis": unit(axis), "axis2": None if axis2 is None else unit(axis2)}
 
@@ -188,8 +186,8 @@ class ModelBuilder:
         if ratios is not None:
             if not ratios:
                 raise ModelError(f"coupling '{name}' couples '{joint}' to nothing: give ratios")
-            values = _vector(f"ratios of coupling '{name}'", list(ratios.values()), len(ratios))
-            offset = float(_vector(f"offset of coupling '{name}'", [offset], 1)[0])
+            values = vector(f"ratios of coupling '{name}'", list(ratios.values()), len(ratios))
+            offset = float(vector(f"offset of coupling '{name}'", [offset], 1)[0])
             self._add_loop(
                 name,
                 lambda tree: LinearCoupling(
@@ -199,7 +197,7 @@ class ModelBuilder:
         else:
             if leader is None:
                 raise ModelError(f"coupling '{name}': a polynomial needs leader=")
-            values = _vector(f"polynomial of '{name}'", polynomial, len(polynomial))
+            values = vector(f"polynomial of '{name}'", polynomial, len(polynomial))
             self._add_loop(
                 name,
                 lambda tree: PolynomialCoupling(
@@ -245,7 +243,7 @@ class ModelBuilder:
         if name in self._frames or name in self._masses:
             raise ModelError(f"there is already a frame or body named '{name}': names are unique")
         placement = Transform.from_placement(
-            _rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz)
+            rotation(name, rpy, R), vector(f"xyz of '{name}'", xyz)
         )
         self._frames[name] = (body, placement)
 
@@ -257,43 +255,6 @@ class ModelBuilder:
         if name in self._actuators:
             raise ModelError(f"there is already an actuator named '{name}': names are unique")
         self._actuators[name] = (joint, float(gear), effort_limit)
-
-    @public
-    def add_shape(
-        self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
-        rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
-        torsional: float | None = None, rolling: float | None = None, contype: int = 1,
-        conaffinity: int = 1,
-    ) -> None:  # fmt: skip
-        """A shape on a body (or "world") that may touch others, see `Contacts`.
-
-        Placed at `xyz` with `rpy` or `R` in the body, over the placement that the shape itself has.
-        `friction`, `restitution` (0 to 1), `torsional` and `rolling` friction (m) are those of its
-        surface. Two shapes may touch if a bit of the `contype` of one is in the `conaffinity` of
-        the other.
-        """
-        of = name or self.contact.name_for(body)
-        placement = Transform.from_placement(
-            _rotation(of, rpy, R), _vector(f"xyz of shape '{of}'", xyz)
-        )
-        shape = checked_shape(shape, f"shape '{of}'").carried(placement)
-        material = Material(friction, restitution, torsional, rolling)
-        self.contact.add(Collider(of, body, WORLD, shape, material, contype, conaffinity))
-
-    @public
-    def exclude_contact(self, first: str, second: str) -> None:
-        """Two bodies whose shapes never touch each other."""
-        self.contact.exclude(first, second)
-
-    @public
-    def allow_contact(
-        self, first: str, second: str, *, friction: float | None = None,
-        restitution: float | None = None, torsional: float | None = None,
-        rolling: float | None = None,
-    ) -> None:  # fmt: skip
-        """Two shapes, by name, that may touch whatever their masks and bodies are."""
-        material = Material(friction, restitution, torsional, rolling)
-        self.contact.allow(GivenPair(first, second, material))
 
     @public
     def add_model(
@@ -309,7 +270,7 @@ class ModelBuilder:
                 f"gravity of '{name}' is {model.gravity.tolist()} m/s², here it is "
                 f"{self.gravity.tolist()}: one world has one gravity"
             )
-        X = Transform.from_placement(_rotation(name, rpy, R), _vector(f"xyz of '{name}'", xyz))
+        X = Transform.from_placement(rotation(name, rpy, R), vector(f"xyz of '{name}'", xyz))
         part = Joined(name, model, X)
         self._masses |= part.masses()
         self._edges |= part.edges()
@@ -397,14 +358,6 @@ class ModelBuilder:
             {i: frozen(x) for i, x in positions.items()}, geometry=self._drawn(tree),
             collision=self.contact.placed(tree), notes=tuple(notes),
         )  # fmt: skip
-
-    def _drawn(self, tree: SpanningTree) -> dict[int, tuple[Shape, ...]]:
-        """Shapes to be drawn, by body."""
-        found: dict[int, tuple[Shape, ...]] = {}
-        for body, shapes in self._geometry.items():
-            carrier, X = tree.place("shapes", body)
-            found[carrier] = (*found.get(carrier, ()), *(s.carried(X) for s in shapes))
-        return found
 
     def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
         """The position of every tree joint before assembly, from a guess by joint name."""
@@ -506,22 +459,3 @@ def _motion(name: str, kind: str, axis, axis2, pitch: float, axis_x) -> Joint:
     if kind == "planar" and axis_x is not None:
         options["axis_x"] = unit(axis_x)
     return KINDS[kind](**options)
-
-
-def _vector(what: str, x, n: int = 3) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
-    if x.shape != (n,) or not np.all(np.isfinite(x)):
-        raise ModelError(f"{what}: expected {n} finite numbers, got {x.tolist()}")
-    if not np.all(np.abs(x) <= LARGEST):
-        raise ModelError(f"{what}: {x.tolist()} is beyond {LARGEST:g}")
-    return frozen(x)
-
-
-def _rotation(name: str, rpy, R) -> np.ndarray:
-    if R is None:
-        return frozen(rpy_matrix(*_vector(f"rpy of '{name}'", rpy)))
-    R = np.asarray(R, dtype=float)
-    rotation = R.shape == (3, 3) and np.abs(R @ R.T - np.eye(3)).max() <= 1e-6  # NaN is none
-    if not rotation or np.linalg.det(R) < 0:
-        raise ModelError(f"R of '{name}' is not a rotation matrix (3x3, orthonormal, right-handed)")
-    return frozen(R)
