@@ -27,7 +27,7 @@ from grubler.mechanism.geometry import Box, Sphere
 
 BATCH, DT = 1024, 2e-3
 SETTLE, TIMED = 150, 100  # steps before the clock, and under it
-CASSIE = Path("/work/shared/models/cassie_mjcf/cassie.xml")
+CASSIE = Path(__file__).resolve().parents[2] / "shared" / "models" / "cassie_mjcf" / "cassie.xml"
 
 
 @dataclass

@@ -37,6 +37,10 @@ CASES = (
     ("tello", "forward_dynamics", "float64", None),
     ("mini_cheetah", "constrained_forward_dynamics", "float32", None),
     ("mini_cheetah", "constrained_forward_dynamics", "float64", None),
+    ("mini_cheetah", "forward_dynamics_derivatives", "float32", 0.5),
+    ("mini_cheetah", "forward_dynamics_derivatives", "float64", None),
+    ("mini_cheetah", "vjp_forward_dynamics", "float32", 2.5),
+    ("mini_cheetah", "vjp_forward_dynamics", "float64", None),
 )
 # Four feet on the ground, resolved early; a warp of legs that are straight among bent ones.
 LEGS = ("HR", "HL", "FR", "FL")
@@ -84,14 +88,24 @@ def standing(model: gb.Model, q: np.ndarray) -> np.ndarray:
     return q
 
 
-def prepare(folder: Path, candidates: int | None) -> None:
+def function(algorithm: str, model: gb.Model):
+    """A public function by its name, or the product of one."""
+    kind, _, of = algorithm.partition("_")
+    return gb.vjp(getattr(gb, of), model) if kind == "vjp" else getattr(gb, algorithm)
+
+
+def prepare(folder: Path, candidates: int | None, only: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     listed = []
     for robot, algorithm, dtype, goal in CASES:
+        if only and algorithm not in only:
+            continue
         model, name = gb.robots.load(robot), f"{robot}_{algorithm}"
-        fn, options = getattr(gb, algorithm), OPTIONS.get(algorithm, {})
+        fn, options = function(algorithm, model), OPTIONS.get(algorithm, {})
         if not (folder / f"{name}.npz").exists():
             arguments = states(model)
+            if algorithm.startswith("vjp"):
+                arguments.append(np.random.default_rng(1).normal(size=arguments[1].shape))
             if options:
                 arguments[0] = standing(model, arguments[0])
             save(folder / f"{name}.npz", arguments, gb.compile(fn, model, **options)(*arguments))
@@ -105,9 +119,9 @@ def prepare(folder: Path, candidates: int | None) -> None:
             "name": f"{name}_{dtype}", "data": f"{name}.npz", "robot": robot,
             "algorithm": algorithm, "dtype": dtype, "goal": goal, "tape": len(compiled.tape),
         })  # fmt: skip
-    listed += kepler(folder)
+    listed += [] if only else kepler(folder)
     (folder / "cases.json").write_text(json.dumps(listed, indent=1) + "\n")
-    simulated = simulations(folder, candidates)
+    simulated = [] if only else simulations(folder, candidates)
     (folder / "simulations.json").write_text(json.dumps(simulated, indent=1) + "\n")
     operations(folder)
     tree(folder)
@@ -214,9 +228,10 @@ def main() -> None:
     parser.add_argument("what", choices=("prepare", "keep"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--candidates", type=int, help="plans a case (default: all)")
+    parser.add_argument("--only", nargs="*", default=[], help="algorithms, and no simulations")
     given = parser.parse_args()
     if given.what == "prepare":
-        prepare(given.folder, given.candidates)
+        prepare(given.folder, given.candidates, given.only)
     else:
         results = _HERE / "results"
         results.mkdir(exist_ok=True)
