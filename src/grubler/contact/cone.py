@@ -30,7 +30,7 @@ satisfies (1).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,11 +49,11 @@ class Point(NamedTuple):
     """
 
     inverse: np.ndarray
-    a: tuple
-    adjugate: tuple
+    a: tuple[Any, Any]
+    adjugate: tuple[Any, Any, Any]
     trace: np.ndarray
     det: np.ndarray
-    friction: float
+    friction: Any
 
 
 def tiny() -> float:
@@ -65,7 +65,7 @@ def _bytes() -> int:
     return 8 if precision() < 1e-10 else 4
 
 
-def point(A, friction) -> Point:
+def point(A: Any, friction: Any) -> Point:
     """The constants of a point with A (3, 3), symmetric and positive definite; rows t1, t2, n."""
     inverse = 1.0 / A[2, 2]
     a0, a1 = A[0, 2] * inverse, A[1, 2] * inverse
@@ -76,7 +76,9 @@ def point(A, friction) -> Point:
     )  # fmt: skip
 
 
-def solve_point(p: Point, b, alpha=None, steps: int = STEPS, follow: bool = False):
+def solve_point(
+    p: Point, b: Any, alpha: Any = None, steps: int = STEPS, follow: bool = False
+) -> tuple[Any, Any, Any]:
     """(λ (3,), mode, α) of the point whose velocity is b (3,) without its own impulse.
 
     `alpha` is a guess of the root, such as the one of a solve nearby. `follow=True` takes `steps`
@@ -153,7 +155,7 @@ def _bound(p: Point, c0, c1, p2):
     return np.where(size < most * p2, size / np.where(p2 > 0.0, p2, 1.0), most)
 
 
-def projected(x, friction):
+def projected(x: Any, friction: Any) -> Any:
     """The point of K_μ that is nearest to x (3,)."""
     mu, t = friction, np.sqrt(x[0] * x[0] + x[1] * x[1] + tiny())
     normal = np.maximum((mu * t + x[2]) / (1.0 + mu * mu), 0.0)
@@ -162,7 +164,7 @@ def projected(x, friction):
     return np.stack([share * x[0], share * x[1], np.where(inside, x[2], normal)])
 
 
-def natural_map(impulse, u, friction, size):
+def natural_map(impulse: Any, u: Any, friction: Any, size: Any) -> Any:
     """The residual (3,) of (1), in m/s: zero where Coulomb's law holds, and only there.
 
     `size` scales impulses to velocities, in 1/kg: a diagonal entry of A, or about that.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..model import Model, as_vector
 from .candidates import checked_plan, tangents
 from .gauss_seidel import sweeps, to_tolerance
 from .problem import JointLaw, PointLaw, Problem
-from .system import System
+from .system import Block, System
 
 # Where a tolerance decides: sweeps of Gauss-Seidel alone, then those with a step of Newton's
 # method, then steps of ADMM.
@@ -41,11 +41,11 @@ class ContactResult(NamedTuple):
 class Placed(NamedTuple):
     """The candidate points at a posture: their gaps and their rows."""
 
-    gaps: list
-    blocks: list
+    gaps: list[Any]
+    blocks: list[Block]
 
 
-def placed(system: System, plan) -> Placed:
+def placed(system: System, plan: Any) -> Placed:
     """The candidate points with their rows in the axes (t1, t2, n) of each."""
     gaps, blocks = [], []
     for candidate, found in zip(plan.points, plan.located(system.pose), strict=True):
@@ -57,8 +57,9 @@ def placed(system: System, plan) -> Placed:
 
 
 def solve(
-    problem: Problem, start, iterations: int | None, tolerance: float, roots=None, newton: int = 0
-):
+    problem: Problem, start: list[Any], iterations: int | None, tolerance: float,
+    roots: list[Any] | None = None, newton: int = 0,
+) -> tuple[list[Any], Any, list[Any], Any]:  # fmt: skip
     """(impulses by block, modes, roots, iterations): as many sweeps and steps of Newton's method as
     given, or to a tolerance."""
     if iterations is None:
@@ -69,8 +70,8 @@ def solve(
 
 @public
 def contact_dynamics(
-    model, q, v, tau, dt, contacts, impulse=None, f_ext=None, *, iterations: int | None = None,
-    tolerance: float = TOLERANCE,
+    model: Model, q: Any, v: Any, tau: Any, dt: float, contacts: Any, impulse: Any = None,
+    f_ext: Any = None, *, iterations: int | None = None, tolerance: float = TOLERANCE,
 ) -> ContactResult:  # fmt: skip
     """The velocity after a step of dt seconds under generalized force tau, with Coulomb's law at
     the candidate points of `contacts`.
@@ -96,8 +97,9 @@ def contact_dynamics(
 
 @public
 def impulse_dynamics(
-    model, q, v, contacts, *, iterations: int | None = None, tolerance: float = TOLERANCE
-) -> ContactResult:
+    model: Model, q: Any, v: Any, contacts: Any, *, iterations: int | None = None,
+    tolerance: float = TOLERANCE,
+) -> ContactResult:  # fmt: skip
     """The velocity after an impact at all points of `contacts` that touch (gap <= 0).
 
     The law of impact follows Moreau, by way of Poisson's hypothesis:
@@ -141,7 +143,10 @@ def impulse_dynamics(
 FAR = 1e6  # m/s added to the normal velocity of a point that does not take part
 
 
-def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None):
+def rebound(
+    G: list[Any], before: list[Any], apart: list[Any], x: list[Any], contacts: Any,
+    laws: list[Any], iterations: int | None, tolerance: float, hit: list[Any] | None = None,
+) -> list[Any]:  # fmt: skip
     """The impulses after expansion: those of a compression x from velocities `before`.
 
     `hit` says which points were hit; None: all that took part. Blocks after the points are joints:
@@ -177,17 +182,17 @@ def _dot(a, b):
     return sum(terms[1:], terms[0])
 
 
-def lifted(u, by):
+def lifted(u: Any, by: Any) -> Any:
     """A velocity (3,) with its normal component raised."""
     return np.stack([u[0], u[1], u[2] + by])
 
 
-def with_gap(u, gap, dt):
+def with_gap(u: Any, gap: Any, dt: float) -> Any:
     """The velocity with what the gap allows: u_n + gap / dt >= 0; a penetration is no velocity."""
     return lifted(u, np.maximum(gap, 0.0) * (1.0 / dt))
 
 
-def largest(x):
+def largest(x: Any) -> Any:
     """The largest size of an entry; NaN stays NaN."""
     found = np.abs(x[0])
     for i in range(1, x.shape[0]):

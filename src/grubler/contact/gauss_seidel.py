@@ -12,6 +12,7 @@ follows it; where the sweeps converge, so does α.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,10 @@ from .problem import Problem
 COLD, WARM, FOLLOW = 4, 2, 1  # Newton steps for α: first sweep without or with a guess; the others
 
 
-def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
+def sweeps(
+    problem: Problem, start: list[Any], count: int, roots: list[Any] | None = None,
+    newton: int = 0,
+) -> tuple[list[Any], Any, list[Any]]:  # fmt: skip
     """(impulses by block, modes (blocks,), roots) after a fixed number of sweeps, and of steps of
     Newton's method with a sweep between two: straight-line code. `roots` are those of the step
     before."""
@@ -43,7 +47,9 @@ def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
     return x, joined([np.stack([m]) for m in modes]), guess
 
 
-def to_tolerance(problem: Problem, start, counts: tuple[int, int, int], tolerance: float):
+def to_tolerance(
+    problem: Problem, start: list[Any], counts: tuple[int, int, int], tolerance: float
+) -> tuple[list[Any], Any, list[Any], Any]:
     """(impulses by block, modes, roots, iterations): one sweep, and more until the natural map is
     within the tolerance, in m/s: at most counts[0] sweeps alone, then counts[1] with a step of
     Newton's method after each (`newton.py`), then counts[2] steps of ADMM (`splitting.py`). Loops

@@ -6,7 +6,9 @@ stays in [low, high] and which dry friction holds with an impulse of up to `hold
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class PointLaw:
     """Coulomb's law with a coefficient of friction."""
 
     friction: float
-    rows = 3
+    rows: ClassVar[int] = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class JointLaw:
     low: np.ndarray
     high: np.ndarray
     hold: float
-    rows = 1
+    rows: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +45,16 @@ class Problem:
     """G as a table of blocks (None where zero), g and the laws by block; with `trunks`, what blocks
     feel of each other through the base is in these factors, and G holds the rest."""
 
-    G: list
-    g: list
-    laws: list
-    trunks: list | None = None
+    G: list[Any]
+    g: list[Any]
+    laws: list[Any]
+    trunks: list[Any] | None = None
 
     @property
     def rows(self) -> int:
         return sum(law.rows for law in self.laws)
 
-    def split(self, x) -> list:
+    def split(self, x: Any) -> list[Any]:
         """A stacked vector by block."""
         out, start = [], 0
         for law in self.laws:
@@ -60,12 +62,14 @@ class Problem:
             start += law.rows
         return out
 
-    def velocities(self, impulses) -> list:
+    def velocities(self, impulses: list[Any]) -> list[Any]:
         """u by block from the impulses by block."""
         sums = self.gathered(impulses)
         return [self.velocity(i, impulses, sums) for i in range(len(self.laws))]
 
-    def velocity(self, i: int, impulses, sums: dict, leave: int | None = None):
+    def velocity(
+        self, i: int, impulses: list[Any], sums: dict[int, Any], leave: int | None = None
+    ) -> Any:
         """u of block i, without the impulses of block `leave`."""
         u = self.g[i]
         for j, x in enumerate(impulses):
@@ -76,29 +80,29 @@ class Problem:
             u = u + trunk.scaled.T @ sums[trunk.root] - trunk.own @ impulses[i]
         return u
 
-    def gathered(self, impulses) -> dict:
+    def gathered(self, impulses: list[Any]) -> dict[int, Any]:
         """By base: what all impulses on it are there, through the factors of the trunks."""
-        sums: dict = {}
+        sums: dict[int, Any] = {}
         for trunk, x in zip(self.trunks or (), impulses):
             if trunk is not None:
                 sums[trunk.root] = sums.get(trunk.root, 0.0) + trunk.half @ x
         return sums
 
-    def regathered(self, sums: dict, i: int, change) -> dict:
+    def regathered(self, sums: dict[int, Any], i: int, change: Any) -> dict[int, Any]:
         """The same after a change of the impulse of block i."""
         trunk = self.trunks[i] if self.trunks else None
         if trunk is None:
             return sums
         return {**sums, trunk.root: sums[trunk.root] + trunk.half @ change}
 
-    def size(self, i: int):
+    def size(self, i: int) -> Any:
         """The mean diagonal of block i of G, in 1/kg or 1/(kg m²); 1 where nothing moves it."""
         A = self.G[i][i]
         n = self.laws[i].rows
         mean = sum((A[k, k] for k in range(n)), 0.0) * (1.0 / n)
         return np.where(mean > 0.0, mean, 1.0)
 
-    def dense(self):
+    def dense(self) -> tuple[Any, Any]:
         """(G, g) as one matrix and one vector, of a problem without trunks."""
         n = [law.rows for law in self.laws]
         rows = [
@@ -107,7 +111,7 @@ class Problem:
         ]
         return joined(rows, (0, 0)), joined(self.g)
 
-    def residual(self, impulses):
+    def residual(self, impulses: list[Any]) -> Any:
         """The natural map of all blocks, stacked (rows,), in m/s or rad/s."""
         found = [np.zeros(0)]
         for i, (u, x, law) in enumerate(zip(self.velocities(impulses), impulses, self.laws)):
@@ -117,7 +121,7 @@ class Problem:
                 found.append(_joint_map(law, x, u, self.size(i)))
         return joined(found)
 
-    def local(self, i: int):
+    def local(self, i: int) -> Callable[..., tuple[Any, Any, Any]]:
         """The solver of block i: (b, impulse before, guess) -> (impulse, mode, guess).
 
         A proximal term R (λ - λ_before) keeps the solution unique where G is singular. It vanishes
@@ -142,7 +146,7 @@ class Problem:
         return of_point
 
 
-def solve_joint(law: JointLaw, A, inverse, b):
+def solve_joint(law: JointLaw, A: Any, inverse: Any, b: Any) -> tuple[Any, Any, Any]:
     """(impulse, mode, u of a joint whose mode is STICK)."""
     held, u, sticks = 0.0 * b, b, None
     if not (isinstance(law.hold, (int, float)) and law.hold == 0.0):

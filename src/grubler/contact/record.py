@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class ContactRecord:
         """How many steps, substeps too, ended above the solver's tolerance, of all robots."""
         return int(self.data[-1, ..., -1].sum())
 
-    def geometry(self, q):
+    def geometry(self, q: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(gaps (T, c), points (T, c, 3), axes (T, c, 3, 3) with columns t1, t2, n) at states
         q (T, nq), in the world."""
         c = self.contacting.points

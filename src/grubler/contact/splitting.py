@@ -11,6 +11,8 @@ circles.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, joined
@@ -21,7 +23,7 @@ UNEQUAL, CHANGE = 10.0, 1.2  # squared residuals further apart than the first ch
 EDGE = 1e-6  # of μ λ_n: an impulse that near to the cone's surface counts as slipping
 
 
-def first_state(problem: Problem, x, modes):
+def first_state(problem: Problem, x: list[Any], modes: Any) -> Any:
     """The state of the loop: y, x, z, ρ, modes."""
     y = joined(x)
     size = sum((problem.size(i) for i in range(len(problem.laws))), 0.0)
@@ -29,7 +31,7 @@ def first_state(problem: Problem, x, modes):
     return joined([y, y, 0.0 * y, rho, modes])
 
 
-def step(problem: Problem, state):
+def step(problem: Problem, state: Any) -> tuple[Any, Any]:
     """(the next state, the residual of this one)."""
     m, n = problem.rows, len(problem.laws)
     y, z = problem.split(state[:m]), state[2 * m : 3 * m]

@@ -8,6 +8,7 @@ alone and is then forgotten: it never enters the kinetic energy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -74,13 +75,13 @@ class Contacting:
     """
 
     model: Model
-    plan: object
+    plan: Any
     solver: ContactSolver
     dt: float
-    damping: dict = field(default_factory=dict)
-    friction: dict = field(default_factory=dict)
+    damping: dict[int, float] = field(default_factory=dict)
+    friction: dict[int, float] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checked_plan(self.model, self.plan)
         self.solver.checked()
 
@@ -108,7 +109,9 @@ class Contacting:
     def record(self) -> int:
         return self.rows + 2 * (self.points + len(self.joints)) + 4
 
-    def velocities(self, model, q, v, tau, record):
+    def velocities(
+        self, model: Model, q: Any, v: Any, tau: Any, record: Any
+    ) -> tuple[Any, Any, Any]:
         """(v⁺ - v, w, record) of a step; `model` may be in other coordinates than the own one."""
         dt, solver, n = self.dt, self.solver, self.points + len(self.joints)
         system = System(model, q, v, tau, dt, None, self.plan.bodies, self.damping)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ from ..algorithms.sweep import outward, parent_of
 from ..constrained.rows import Poses
 from ..constrained.rows import stacked as on_cluster
 from ..mechanism.parts import WORLD
+from ..model import Model
+from ..model.clusters import Cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +74,20 @@ class Trunk:
 class System:
     """The eliminated robot at (q, v) with its free motion over dt, ready for rows."""
 
-    def __init__(self, model, q, v, tau, dt, f_ext=None, posed=(), damping=None):
-        self.model, self.q, self.v, self.dt = model, q, v, dt
-        self.sweep = outward(model, q, v, keep_frame=posed)
+    def __init__(
+        self, model: Model, q: Any, v: Any, tau: Any, dt: float, f_ext: Any = None,
+        posed: Any = (), damping: Mapping[int, float] | None = None,
+    ):  # fmt: skip
+        self.model: Model = model
+        self.q: Any = q
+        self.v: Any = v
+        self.dt: float = dt
+        self.sweep: Any = outward(model, q, v, keep_frame=posed)
         drag = _damping(self.sweep, damping or {})
         if drag:
             tau = tau - joined([_times(drag.get(c.index), v[c.v]) for c in model.clusters])
-        self.poses = Poses(self.sweep)
-        self.turning = {
+        self.poses: Poses = Poses(self.sweep)
+        self.turning: dict[int, Any] = {
             c.index: dt * cross(v[c.v][:3], v[c.v][3:])
             for c in model.clusters if turns(model, c)
         }  # fmt: skip
@@ -88,7 +97,8 @@ class System:
         """C-ABA's backward pass."""
         IA = [block_diagonal(state.I) for state in self.sweep]
         pA = self.sweep.stack(net_forces(accelerated(self.sweep), f_ext))
-        self.joints, self.u = {}, {}
+        self.joints: dict[int, Elimination] = {}
+        self.u: dict[int, Any] = {}
         for state in reversed(self.sweep):
             k, up, own = state.cluster.index, state.cluster.parent, tau[state.cluster.v]
             implicit = self.dt * drag[k] if k in drag else None
@@ -98,14 +108,14 @@ class System:
                 IA[up] = IA[up] + J.inertia()  # (55), (56)
                 pA[up] = pA[up] + J.bias(pA[k], own, self.u[k])
 
-    def pose(self, body: int):
+    def pose(self, body: int) -> tuple[Any, Any]:
         """(R, p): from the body's axes to the world's, and its origin in the world."""
         if body == WORLD:
             return np.eye(3), np.zeros(3)
         X = self.poses.between(body, WORLD)
         return X.E.T, X.r
 
-    def point_rows(self, body: int, other: int, point, axes) -> Block:
+    def point_rows(self, body: int, other: int, point: Any, axes: Any) -> Block:
         """The rows of the velocity of `body` against `other` at a point of the world, (3,), along
         the columns of `axes`."""
         ends: dict = {}
@@ -134,7 +144,7 @@ class System:
         row = self.sweep[k].joints[place].G  # (1, nv)
         return Block({}, {k: row.T}, row @ self.v[self.model.clusters[k].v], np.zeros(1))
 
-    def carry(self, blocks):
+    def carry(self, blocks: list[Block]) -> list[dict[int, Any]]:
         """(Y by block and cluster, J v by block): all rows carried to the base (62)."""
         found = []
         for block in blocks:
@@ -162,7 +172,9 @@ class System:
         through = joint.held[:, None] * through
         return state.X.forces_back(through if E is None else through - state.S @ E)
 
-    def delassus(self, blocks, carried, apart: bool = False):
+    def delassus(
+        self, blocks: list[Block], carried: list[dict[int, Any]], apart: bool = False
+    ) -> tuple[list[Any], list[Any], list[Trunk | None] | None]:
         """(G as a table of blocks, None where two do not feel each other; g by block; trunks) (67).
 
         `apart` leaves out of blocks off the diagonal what two feel of each other through the base:
@@ -197,7 +209,7 @@ class System:
                 return Trunk(k, half[k], scaled[k], symmetric(scaled[k].T @ half[k]))
         return None
 
-    def change(self, carried, impulses, free: bool = True):
+    def change(self, carried: list[dict[int, Any]], impulses: list[Any], free: bool = True) -> Any:
         """v⁺ - v (nv,) of the free motion (unless free is False) and the impulses by block."""
         acc, out = [], []
         for state in self.sweep:
@@ -214,7 +226,7 @@ class System:
         return joined(out)
 
 
-def turns(model, cluster) -> bool:
+def turns(model: Model, cluster: Cluster) -> bool:
     """Whether a cluster is a body that floats in the world."""
     body = model.bodies[cluster.bodies[0]]
     return body.joint.kind == "free" and body.parent == WORLD and len(cluster.bodies) == 1

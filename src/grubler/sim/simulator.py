@@ -82,7 +82,7 @@ class Simulator(Generic[Ran]):
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
         control: Callable | None = None, substeps: int = 1, threads: int = 1,
-        dtype: str = "float64", arch: str | None = None, contacts=None,
+        dtype: str = "float64", arch: str | None = None, contacts: Any = None,
         solver: ContactSolver | None = None,
     ):  # fmt: skip
         _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
@@ -93,7 +93,8 @@ class Simulator(Generic[Ran]):
             None if passive is None or passive.empty else passive.checked(model)
         )
         self.control, self.target, self.dtype = control, target, dtype
-        self.contacts, self.solver = contacts, solver
+        self.contacts: Any = contacts
+        self.solver: ContactSolver | None = solver
         if solver is not None and contacts is None:
             raise InputError("solver is how contacts are solved: give contacts, too")
         inside, rest = self._contacting()
