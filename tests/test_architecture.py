@@ -52,3 +52,12 @@ def test_rooms_are_all_and_only_those_there_are():
 
 def test_the_document_names_something():
     assert len(PATHS) > 8 and "compiler/passes/limbs.py" in PATHS
+
+
+def test_tests_mirror_the_rooms():
+    """Each room of the tests bears the name of a room of the sources, and no two files one name."""
+    tests = ROOT / "tests"
+    rooms = {path.parent.relative_to(tests).parts[0] for path in tests.glob("*/**/test_*.py")}
+    assert rooms <= {*ROOMS, "fuzz"}
+    names = [path.name for path in tests.rglob("*.py")]
+    assert {n for n in names if names.count(n) > 1} <= {"__init__.py", "conftest.py"}

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from test_plan import LEG, arena, with_mesh
+from test_contact_plan import LEG, arena, with_mesh
 
 import grubler as gb
 from grubler.cli import main

@@ -7,7 +7,7 @@ import builtins
 import numpy as np
 import pytest
 from test_closed_forms import model_of
-from test_plan import FACES, TETRAHEDRON
+from test_contact_plan import FACES, TETRAHEDRON
 
 import grubler as gb
 from grubler.collision import ConvexPairs

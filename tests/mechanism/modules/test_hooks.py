@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import grubler as gb
+from linkages import ankle, lambda_elbow, link, stewart
 
-from .mechanisms import ankle, lambda_elbow, link, stewart
-
-CASSIE = Path(__file__).parents[3] / "shared" / "models" / "cassie_mjcf" / "cassie.xml"
+CASSIE = Path(__file__).parents[4] / "shared" / "models" / "cassie_mjcf" / "cassie.xml"
 
 
 def test_builder_closes_analytically():

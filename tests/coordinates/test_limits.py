@@ -8,7 +8,7 @@ import pytest
 import grubler as gb
 from conftest import ROBOTS, load
 from formats.shared_models import shared
-from modules.mechanisms import ankle, link
+from linkages import ankle, link
 
 FILES = (  # limits of dependent joints, of joints at zero, and of closed linkages
     "kangaroo_pal_mjcf/kangaroo.xml", "robotiq_2f85_mjcf/2f85.xml", "cassie_mjcf/cassie.xml",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import grubler as gb
 from grubler.algebra.spatial import rpy_matrix
+from grubler.coordinates.embedding import OpenJoint
+from grubler.model.exchange import with_embeddings
 
 BOX = (0.004, 0.0003, -0.0002, 0.005, 0.0001, 0.003)
 
@@ -195,3 +199,37 @@ def planar_ring(seed: int, side_P: str, side_S: str, kind: str) -> gb.Model | No
     if np.linalg.cond(K[np.ix_(joint.kept, joint.dependent)]) > 30:
         return None
     return model
+
+
+TILT = (0.3, 0.2, -0.5)
+
+
+def sampled(loop: str) -> gb.Model:
+    """The zoo's sampler of loops with one of them left, the others cut."""
+    model = gb.robots.load("loop_sampler")
+
+    def cut(cluster):
+        names = {own.name for own in cluster.loops}
+        return OpenJoint(cluster.embedding.bodies, ()) if names - {loop} else None
+
+    kept = tuple(own for own in model.loops if own.name == loop)
+    return replace(with_embeddings(model, cut), loops=kept)
+
+
+MECHANISMS = {
+    "four_bar": (lambda: gb.robots.load("four_bar"), "planar four-bar"),
+    "parallelogram": (lambda: gb.robots.load("parallel_four_bar"), "planar four-bar"),
+    "six_bar": (lambda: gb.robots.load("six_bar"), "planar four-bar of several inputs"),
+    "leg": (lambda: gb.robots.load("planar_leg_linkage"), "planar four-bar"),
+    "lambda": (lambda: lambda_elbow(TILT), "slider-crank"),
+    "slider_crank": (lambda: lambda_elbow(TILT, guided=True), "slider-crank"),
+    "slider in a loop": (lambda: sampled("slider_crank"), "slider-crank"),
+    "weld in a loop": (lambda: sampled("welded"), "planar four-bar"),
+    "2SPU+1U": (lambda: ankle("rrp"), "2SPU+1U"),
+    "2SPU+1U, universal": (lambda: ankle("rrp", universal=True), "2SPU+1U"),
+    "2RUS+1U": (lambda: ankle("rus"), "2RUS+1U"),
+    "2SPU+1U, on balls": (lambda: ankle("ball"), "2SPU+1U"),
+    "6-UPS": (stewart, "6-UPS platform"),
+    "6-UPS, on balls": (stewart_on_balls, "6-UPS platform"),
+    "6-RRPS": (lambda: stewart(universal=False), "6-UPS platform"),
+}

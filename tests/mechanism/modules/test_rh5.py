@@ -11,7 +11,7 @@ import grubler as gb
 from grubler.mechanism.loops.modules import module_name
 from grubler.model.exchange import convert_configuration
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILES = ROOT.parent / "shared" / "models" / "rh5_manus_hyrodyn" / "model"
 REDUCED = FILES / "submechanisms_urdf" / "submechanisms_reduced.yml"
 study = runpy.run_path(str(ROOT / "examples" / "rh5_study.py"))

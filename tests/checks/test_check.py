@@ -10,7 +10,7 @@ from conftest import load
 from formats.shared_models import shared
 from grubler.checks import check
 from grubler.model.exchange import analytic
-from modules.mechanisms import ankle, link, stewart
+from linkages import ankle, link, stewart
 
 
 def test_every_robot_is_usable(model):

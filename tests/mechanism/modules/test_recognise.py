@@ -7,8 +7,7 @@ import grubler as gb
 from grubler.mechanism.loops.modules import candidates
 from grubler.model.exchange import analytic, numeric
 from grubler.model.fingerprint import fingerprint
-
-from .mechanisms import ankle, lambda_elbow, link, stewart
+from linkages import ankle, lambda_elbow, link, stewart
 
 
 def test_flags_are_honoured():

@@ -1,7 +1,5 @@
 """Every analytic module equals its numeric twin in position, velocity and acceleration."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 
 import grubler as gb
 from grubler.algebra.symbolic import Differentiable
-from grubler.coordinates.embedding import OpenJoint
 from grubler.mechanism.loops.modules import ClosedForm, module_name
 from grubler.model.exchange import (
     analytic,
@@ -18,43 +15,8 @@ from grubler.model.exchange import (
     convert_force,
     convert_velocity,
     numeric,
-    with_embeddings,
 )
-
-from .mechanisms import ankle, lambda_elbow, planar_ring, stewart, stewart_on_balls
-
-TILT = (0.3, 0.2, -0.5)
-
-
-def sampled(loop: str) -> gb.Model:
-    """The zoo's sampler of loops with one of them left, the others cut."""
-    model = gb.robots.load("loop_sampler")
-
-    def cut(cluster):
-        names = {own.name for own in cluster.loops}
-        return OpenJoint(cluster.embedding.bodies, ()) if names - {loop} else None
-
-    kept = tuple(own for own in model.loops if own.name == loop)
-    return replace(with_embeddings(model, cut), loops=kept)
-
-
-MECHANISMS = {
-    "four_bar": (lambda: gb.robots.load("four_bar"), "planar four-bar"),
-    "parallelogram": (lambda: gb.robots.load("parallel_four_bar"), "planar four-bar"),
-    "six_bar": (lambda: gb.robots.load("six_bar"), "planar four-bar of several inputs"),
-    "leg": (lambda: gb.robots.load("planar_leg_linkage"), "planar four-bar"),
-    "lambda": (lambda: lambda_elbow(TILT), "slider-crank"),
-    "slider_crank": (lambda: lambda_elbow(TILT, guided=True), "slider-crank"),
-    "slider in a loop": (lambda: sampled("slider_crank"), "slider-crank"),
-    "weld in a loop": (lambda: sampled("welded"), "planar four-bar"),
-    "2SPU+1U": (lambda: ankle("rrp"), "2SPU+1U"),
-    "2SPU+1U, universal": (lambda: ankle("rrp", universal=True), "2SPU+1U"),
-    "2RUS+1U": (lambda: ankle("rus"), "2RUS+1U"),
-    "2SPU+1U, on balls": (lambda: ankle("ball"), "2SPU+1U"),
-    "6-UPS": (stewart, "6-UPS platform"),
-    "6-UPS, on balls": (stewart_on_balls, "6-UPS platform"),
-    "6-RRPS": (lambda: stewart(universal=False), "6-UPS platform"),
-}
+from linkages import MECHANISMS, planar_ring
 
 
 @pytest.fixture(params=MECHANISMS, scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import grubler as gb
 from conftest import ROBOTS, load
-from modules.test_twins import MECHANISMS
+from linkages import MECHANISMS
 
 
 def states(model: gb.Model, n: int = 6, seed: int = 0):

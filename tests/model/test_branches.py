@@ -8,8 +8,7 @@ import pytest
 import grubler as gb
 from conftest import load
 from formats.shared_models import shared
-from modules.mechanisms import stewart
-from modules.test_twins import MECHANISMS
+from linkages import MECHANISMS, stewart
 
 STATES = 16
 

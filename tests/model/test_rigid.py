@@ -5,7 +5,7 @@ import numpy as np
 import grubler as gb
 from conftest import load
 from grubler.checks import check
-from modules.mechanisms import link
+from linkages import link
 
 MOMENTS = (0.02, 0.001, 0, 0.03, 0, 0.04)
 

@@ -16,7 +16,7 @@ from grubler.control.actuation import (
     unactuated,
 )
 from grubler.model.exchange import analytic
-from modules.mechanisms import ankle, lambda_elbow, stewart
+from linkages import ankle, lambda_elbow, stewart
 
 DRIVEN = [name for name in ROBOTS if load(name).actuators]
 PARALLEL = {
