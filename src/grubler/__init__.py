@@ -10,7 +10,7 @@ import importlib as _importlib
 import pkgutil as _pkgutil
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def _public() -> dict[str, str | None]:
