@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..frontend.trace import iterate, precision
-from .replay import array, f, replay, scalars
+from .replay import array, f, pieces, replay, scalars
 
 # Powers of the precision, for changes relative to the largest entry:
 SETTLED = 0.85  # one that ends the iteration
@@ -45,7 +45,7 @@ def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) ->
     """The limit of dx ← A dx + B dp from the loop's last tangents; `start` are its first ones."""
     if not dx:
         return dx
-    further = _further(step.loop, x, p)
+    further = replay(step.loop.step, pieces(step.loop, [*x, *p]))[0]  # one step more
     k = step.directions
 
     def linear(dx, x, p, dp, scale):
@@ -65,7 +65,7 @@ def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
     zeros = [np.float64(0.0)] * step.parameter_size
     if not weights:
         return weights, zeros, True
-    further = _further(step.loop, x, p)
+    further = replay(step.loop.step, pieces(step.loop, [*x, *p]))[0]  # one step more
     n, k = len(weights), step.directions
 
     def linear(both, x, p, scale):
@@ -88,13 +88,6 @@ def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
     done = _accepted(done, scalars(left), _at_rest(x, further))
     alone = [f.le(f.fmax(a, b), precision() ** LEFT_ALONE) for a, b in zip(moved, passed)]
     return done[:n], done[n:], _all(alone)
-
-
-def _further(loop, x: list, p: list) -> list:
-    """The state one step further."""
-    sizes = [given.size for given in loop.step.inputs[1:]]
-    parts = [p[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
-    return replay(loop.step, [x, *parts])[0]
 
 
 def _at_rest(x: list, further: list):
