@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 from ..errors import InputError
@@ -21,22 +22,29 @@ Chosen = tuple[Collider, Collider, Material | None]  # A, B, and what is said of
 GROUND = (Plane, HeightField)
 
 
+@dataclass(eq=False)
 class Choice:
     """The pairs of a plan. `apart` are pairs of links that never touch; `notes` receives what is
     left out."""
 
-    def __init__(
-        self, model: Model, colliders: Sequence[Collider], floor: Sequence[Collider],
-        apart: frozenset[frozenset[str]], notes: list[str], hull_points: int, open_meshes: bool,
-        strict: bool,
-    ):  # fmt: skip
-        self.model, self.colliders, self.floor = model, colliders, floor
-        self.apart, self.notes, self.strict = apart, notes, strict
-        self.hulls: dict[str, Collider] = {}
-        self.hull_points, self.open_meshes = hull_points, open_meshes
-        rules = model.collision
-        self.said = {frozenset((p.first, p.second)): p.material for p in rules.pairs}
-        self.neighbours = neighbours(model)
+    model: Model
+    colliders: Sequence[Collider]
+    floor: Sequence[Collider]
+    apart: frozenset[frozenset[str]]
+    notes: list[str]
+    hull_points: int
+    open_meshes: bool
+    strict: bool
+    hulls: dict[str, Collider] = field(default_factory=dict)
+
+    @cached_property
+    def said(self) -> dict[frozenset[str], Material]:
+        """What the description says of pairs of shapes."""
+        return {frozenset((p.first, p.second)): p.material for p in self.model.collision.pairs}
+
+    @cached_property
+    def neighbours(self) -> set[frozenset[int]]:
+        return neighbours(self.model)
 
     @property
     def names(self) -> set[str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.spatial import cross
+from ..typing import Array
 from .placed import TINY, Placed, Touch, between_balls, clamped
 
 SLIGHTLY = 1.0 - 1e-12  # an end is taken for nearest only if it is nearer than the middle by this
@@ -130,7 +131,7 @@ def capsule_box(a: Placed, b: Placed) -> list[Touch]:
     return [_ball_box(a.p + t * a.axis, r, b) for t in (middle, -half, half)]
 
 
-def nearest_on_segment(c, u, half: float, h):
+def nearest_on_segment(c: Array, u: Array, half: float, h: Array) -> Array:
     """t of the point c + t u, |t| <= half, that is nearest to a box of half edges h at the origin.
 
     Half the derivative of the squared distance, Σ u_k (p_k - clamp(p_k)), never falls, and is

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..mechanism.geometry import Shape
+from ..typing import Array
 
 FACE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))  # signs of the corners of a face
 TINY = 1e-12  # m: points nearer than this have no direction between them
@@ -15,21 +16,21 @@ TINY = 1e-12  # m: points nearer than this have no direction between them
 class Placed(NamedTuple):
     """A shape, the rotation of its axes (3, 3) and its position (3,) in the world."""
 
-    shape: Shape
-    R: np.ndarray
-    p: np.ndarray
+    shape: Any
+    R: Array
+    p: Array
 
     @staticmethod
-    def on(shape: Shape, R, p) -> Placed:
+    def on(shape: Shape, R: Array, p: Array) -> Placed:
         """The shape on a body that is turned by R and has its origin at p."""
         return Placed(shape, R @ shape.rotation, p + R @ shape.position)
 
     @property
-    def axis(self):
+    def axis(self) -> Array:
         """The third axis: that of a cylinder or capsule, the normal of a plane."""
         return self.R[:, 2]
 
-    def inside(self, point):
+    def inside(self, point: Array) -> Array:
         """A point of the world in the axes of the shape, from its position."""
         return self.R.T @ (point - self.p)
 
@@ -38,9 +39,9 @@ class Touch(NamedTuple):
     """Where A and B touch first: the gap in m (negative in each other), the point half way between
     the surfaces and the unit normal from B to A, in the world."""
 
-    gap: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
+    gap: Array
+    point: Array
+    normal: Array
 
 
 def flipped(touches: list[Touch]) -> list[Touch]:
@@ -48,7 +49,7 @@ def flipped(touches: list[Touch]) -> list[Touch]:
     return [Touch(t.gap, t.point, -t.normal) for t in touches]
 
 
-def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
+def between_balls(a: Array, radius_a: float, b: Array, radius_b: float, fallback: Array) -> Touch:
     """Two balls; of coincident centres the normal is `fallback`, and all numbers stay finite."""
     delta = a - b
     square = delta @ delta
@@ -59,12 +60,12 @@ def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
     return Touch(gap, b + (radius_b + gap / 2) * n, n)
 
 
-def clamped(x, low, high):
+def clamped(x: Array, low: Array | float, high: Array | float) -> Array:
     """x within bounds."""
     return np.minimum(np.maximum(x, low), high)
 
 
-def side(x):
+def side(x: Array) -> Array:
     """-1 below zero, else 1."""
     return np.where(x < 0.0, -1.0, 1.0)
 
@@ -77,6 +78,6 @@ def first_largest(values: list) -> list:
     return [first, second, 1.0 - first - second]
 
 
-def picked(chosen: list, values: list):
+def picked(chosen: list, values: list) -> Array:
     """The value at the 1 of `first_largest`."""
     return sum(c * x for c, x in zip(chosen, values))

@@ -20,19 +20,20 @@ import numpy as np
 
 from ..algebra.symbolic import Differentiable
 from ..mechanism.geometry import HeightField, Plane
+from ..typing import Array
 from .placed import Placed, Touch
 
 STEPS = 1  # fixed-point steps to the foot of a point that is not on the surface itself
 
 
-def touch(ground: Placed, point, radius: float = 0.0) -> Touch:
+def touch(ground: Placed, point: Array, radius: float = 0.0) -> Touch:
     """Where a ball of some radius (0: a point) touches a plane or a height field first."""
     d, n = distance(ground, point, STEPS if radius else 0)
     gap = d - radius
     return Touch(gap, point - (radius + gap / 2) * n, n)
 
 
-def distance(ground: Placed, point, steps: int = 0):
+def distance(ground: Placed, point: Array, steps: int = 0) -> tuple[Array, Array]:
     """The distance (negative below) of a point from the ground, and the ground's normal."""
     shape, R, c = ground.shape, ground.R, ground.p
     if isinstance(shape, Plane):
@@ -49,7 +50,7 @@ def distance(ground: Placed, point, steps: int = 0):
     return d, R @ np.stack([-scale * g[0], -scale * g[1], scale])
 
 
-def height(field: HeightField, x, y):
+def height(field: HeightField, x: Array, y: Array) -> tuple[Array, Array]:
     """The height of a field above (x, y), and its slope (2,)."""
     if field.function is not None:
         f, at = _differentiable(field.function), np.stack([x, y])

@@ -200,7 +200,7 @@ def _numbers(x, shape: tuple[int, ...], what: str) -> np.ndarray:
     return value
 
 
-def checked_mask(value, what: str) -> int:
+def checked_mask(value: object, what: str) -> int:
     """A mask of 32 bits, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError(f"{what} is {value!r}: give a whole number >= 0, a mask of bits")

@@ -258,7 +258,13 @@ class ModelBuilder(ShapedParts):
 
     @public
     def add_model(
-        self, name: str, model: Model, *, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None
+        self,
+        name: str,
+        model: Model,
+        *,
+        xyz: ArrayLike = (0.0, 0, 0),
+        rpy: ArrayLike = (0.0, 0, 0),
+        R: ArrayLike | None = None,
     ) -> None:
         """All that a model has: its bodies, joints, loops, frames, actuators and shapes are called
         "name/..." here. Its world is placed at `xyz` with `rpy` or `R`. Clusters are formed anew.

@@ -7,9 +7,10 @@ import numpy as np
 from ..algebra.spatial import rpy_matrix
 from ..errors import ModelError
 from ..mechanism.parts import LARGEST, frozen
+from ..typing import ArrayLike
 
 
-def vector(what: str, x, n: int = 3) -> np.ndarray:
+def vector(what: str, x: ArrayLike, n: int = 3) -> np.ndarray:
     """n finite numbers, read-only, or a ModelError that names `what`."""
     x = np.asarray(x, dtype=float)
     if x.shape != (n,) or not np.all(np.isfinite(x)):
@@ -19,7 +20,7 @@ def vector(what: str, x, n: int = 3) -> np.ndarray:
     return frozen(x)
 
 
-def rotation(name: str, rpy, R) -> np.ndarray:
+def rotation(name: str, rpy: ArrayLike, R: ArrayLike | None) -> np.ndarray:
     """A rotation matrix, read-only: R, or that of URDF angles where R is None."""
     if R is None:
         return frozen(rpy_matrix(*vector(f"rpy of '{name}'", rpy)))

@@ -21,8 +21,10 @@ class Joined:
     """The parts of a model under the prefix of a name, its world placed by X."""
 
     def __init__(self, name: str, model: Model, X: Transform):
-        self.prefix, self.model, self.X = f"{name}/", model, X
-        self.at_rest = np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
+        self.prefix: str = f"{name}/"
+        self.model: Model = model
+        self.X: Transform = X
+        self.at_rest: bool = np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
 
     def body_name(self, index: int) -> str:
         return "world" if index == WORLD else self.prefix + self.model.bodies[index].name

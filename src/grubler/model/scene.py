@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from ..mechanism.loops.modules import ClosedForm
 from . import Model
 from .builder import ModelBuilder
 
+Models: TypeAlias = Model | Mapping[str, Model] | Iterable[Model]
+
 
 @public
 def scene(
-    robots, objects=(), *, places: Mapping | None = None, closures: Mapping | None = None,
+    robots: Models, objects: Models = (), *, places: Mapping | None = None,
+    closures: Mapping | None = None,
     name: str = "scene", analytic: bool | None = None,
 ) -> Model:  # fmt: skip
     """One model of several: robots and objects in one world, compiled and batched like any other.

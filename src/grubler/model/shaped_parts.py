@@ -7,6 +7,7 @@ from ..arguments import public
 from ..mechanism.colliders import Collider, GivenPair, Material, checked_shape
 from ..mechanism.geometry import Shape
 from ..mechanism.parts import WORLD
+from ..typing import ArrayLike
 from .contact_parts import ContactParts
 from .given import rotation, vector
 from .spanning_tree import SpanningTree
@@ -16,15 +17,15 @@ class ShapedParts:
     """Shapes that may touch, in `contact`, and shapes to be drawn, by the name of a body."""
 
     def __init__(self):
-        self.contact = ContactParts()
+        self.contact: ContactParts = ContactParts()
         self._geometry: dict[str, tuple[Shape, ...]] = {}  # of models that were added
 
     @public
     def add_shape(
-        self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
-        rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
-        torsional: float | None = None, rolling: float | None = None, contype: int = 1,
-        conaffinity: int = 1,
+        self, body: str, shape: Shape, *, name: str | None = None, xyz: ArrayLike = (0.0, 0, 0),
+        rpy: ArrayLike = (0.0, 0, 0), R: ArrayLike | None = None, friction: float | None = None,
+        restitution: float | None = None, torsional: float | None = None,
+        rolling: float | None = None, contype: int = 1, conaffinity: int = 1,
     ) -> None:  # fmt: skip
         """A shape on a body (or "world") that may touch others, see `Contacts`.
 
