@@ -14,9 +14,9 @@ from grubler import compiler
 from grubler.algebra.linalg import LDL, symmetric
 from grubler.compiler.ir.tape import Tape
 from grubler.constrained.equations import prepared
-from grubler.constrained.guard import chosen_plan
 from grubler.constrained.jacobian import by_block
 from grubler.constrained.ltl import Leaves, joint_space
+from grubler.constrained.plan import planned
 from grubler.constrained.pv_early import resolved_early
 from grubler.constrained.rows import gathered
 
@@ -133,7 +133,7 @@ def near_singular(model, checked, states, rng):
     nine tenths on, of a Newton step on its lever 1 / √mass."""
 
     def levers(q, v, tau):
-        plan = chosen_plan(model, checked, True)
+        plan = planned(model, checked)
         early = resolved_early(prepared(model, q, v, tau, checked), plan)
         return np.stack([1.0 / np.sqrt(mass) for _, mass in early.row_masses])
 

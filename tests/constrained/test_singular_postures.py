@@ -9,7 +9,7 @@ from conftest import load, relative
 from grubler.constrained import constrained_forward_dynamics, guard, residual
 from grubler.constrained.constraints import checked_constraints
 from grubler.constrained.equations import prepared
-from grubler.constrained.plan import usual_plan
+from grubler.constrained.plan import planned
 from grubler.constrained.pv_early import resolved_early
 
 
@@ -134,7 +134,7 @@ def test_where_rows_depend_on_each_other_all_are_carried():
     model, constraints, checked = case("humanoid 2F")
     q = model.neutral()
     v, tau = np.zeros(model.nv), np.ones(model.nv)
-    equations, plan = prepared(model, q, v, tau, checked), usual_plan(model, checked)
+    equations, plan = prepared(model, q, v, tau, checked), planned(model, checked)
     with np.errstate(all="ignore"):
         early = resolved_early(equations, plan)
         better, change = guard.refined(equations, plan, early)

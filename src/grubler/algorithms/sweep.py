@@ -224,18 +224,10 @@ class Sweep(Sequence):
     def accelerations(self, a) -> list:
         """Stacked spatial accelerations of all clusters (33), without gravity; of the biases alone
         where a is None."""
-        drifts = zip(self, self.biases)
-        return self._outward([c if a is None else c + s.S @ a[s.cluster.v] for s, c in drifts])
-
-    def beyond_coasting(self, a) -> list:
-        """Stacked accelerations of all clusters that the joints' accelerations a (nv,) add."""
-        return self._outward([state.S @ a[state.cluster.v] for state in self])
-
-    def _outward(self, own: list) -> list:
-        """Every cluster's own motion added to its parent's."""
         out: list = []
-        for state, x in zip(self, own, strict=True):
-            out.append(state.X.motion(parent_of(out, state.cluster, np.zeros(6))) + x)
+        for state, c in zip(self, self.biases, strict=True):
+            own = c if a is None else c + state.S @ a[state.cluster.v]
+            out.append(state.X.motion(parent_of(out, state.cluster, np.zeros(6))) + own)
         return out
 
     def stack(self, by_body: dict) -> list:

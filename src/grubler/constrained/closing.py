@@ -26,13 +26,11 @@ class Closing(Carried):
 
     In the clusters of `carries` none closes: they go on to the world. `multipliers` by block once
     known. `masses` are those that the rows feel, the inverse pivots of L; if large, their
-    sign is rounding error. `together`: of the rows that close at the world the product of masses,
-    1 / det L, since a singularity of an arm's first joints may be shared by three pivots.
+    sign is rounding error.
     """
 
-    def __init__(self, tree, rows, carries=(), together: bool = False):
+    def __init__(self, tree, rows, carries=()):
         super().__init__(rows)
-        self.together = together
         self.blocks: list[int] = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
@@ -108,9 +106,7 @@ class Closing(Carried):
         if not closing:
             return
         factor = LDL(self.matrix(closing))
-        masses = [np.abs(g) for g in factor.inverse_pivots]
-        together = self.together and len(masses) > 1
-        self.masses += [np.prod(np.stack(masses))] if together else masses
+        self.masses += [np.abs(g) for g in factor.inverse_pivots]
         found = factor.solve(-np.concatenate([self.l[b] for b in closing]))
         self.multipliers |= self.split(closing, found)
 

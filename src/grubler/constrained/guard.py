@@ -25,10 +25,10 @@ import numpy as np
 from ..algebra.symbolic import is_symbolic
 from ..algorithms import FORWARD, forward_dynamics
 from ..compiled.problem import quickest
-from ..compiler import estimate_cycles, otherwise, precision
+from ..compiler import otherwise, precision
 from ..tolerances import ACCURATE, REFINED, TRUSTED, TRUSTED_FIXED
 from .equations import Equations, Solution, prepared
-from .plan import POSTURES, Plan, candidates, usual_plan
+from .plan import POSTURES, Plan, planned
 from .pv import carried_to_base
 from .pv_early import resolved_early
 
@@ -59,7 +59,7 @@ def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=Fa
         method = quickest(forward_dynamics, model.nominal) if is_symbolic(q) else "c_aba"
         return FORWARD[method](model, q, v, tau, f_ext), np.zeros(0)
     equations = prepared(model, q, v, tau, constraints, f_ext, desired)
-    plan = chosen_plan(model.nominal, constraints, is_symbolic(q))
+    plan = planned(model.nominal, constraints)
     early = resolved_early(equations, plan)
     if regular or not early.row_masses:
         return early.outputs(equations)
@@ -120,23 +120,6 @@ def small(change: Solution, solution: Solution, part: float = REFINED):
 def _square(vectors):
     """The sum of the squares of all elements."""
     return sum(x @ x for x in vectors)
-
-
-@lru_cache(maxsize=256)
-def chosen_plan(model, constraints, compiled: bool) -> Plan:
-    """The plan of the fewest estimated cycles of a CPU; without compiling the usual one."""
-    plans = candidates(model, constraints) if compiled else []
-
-    def cycles(plan: Plan) -> float:
-        def fn(q, v, tau):
-            equations = prepared(model, q, v, tau, constraints)
-            return resolved_early(equations, plan).outputs(equations)
-
-        return estimate_cycles(fn, [model.nq, model.nv, model.nv])
-
-    if len(plans) < 2:
-        return usual_plan(model, constraints)
-    return min(plans, key=cycles)
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """How PV-early resolves the constraints of a model: a `Plan`, made before any posture is known.
 
 The rows that come to a joint coordinate have a lever there, |K S|. A coordinate that moves them
-takes one. Where levers are short at every posture, or few rows are left next to the base, it is
+takes one. Where levers are short at every posture, or few rows are left at a free base, it is
 better to carry rows on to the world, as in PV.
 """
 
@@ -19,9 +19,7 @@ from .reflection import Row, reflect
 from .rows import constraint_rows, framed, independent_rows
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
-SHORT_ARM = 8  # joints whose mass matrix may have fewer numbers than the inertias of their links
 POSTURES = 7  # random ones, at which levers and accuracies are sampled
-NEAR = (0, 3, 4)  # coordinates on a fixed base at which rows may be carried
 
 
 @dataclass(frozen=True)
@@ -33,50 +31,33 @@ class Plan:
     | carries    | the clusters at which rows are no longer resolved but carried to the world     |
     | determined | the clusters whose motion rows determine, as that of their parents up to the   |
     |            | world: no inertia is carried across them                                       |
-    | near       | so many coordinates next to a fixed base carry rows to save operations         |
-    | at_once    | True: all joints of a short arm are eliminated at once, in joint space         |
     | joints     | the name of each cluster's first joint, for printing                           |
     """
 
     takes: frozenset[tuple[int, int]]
     carries: frozenset[int]
     determined: frozenset[int]
-    near: int
-    at_once: bool
     joints: tuple[str, ...]
 
     def __str__(self) -> str:
-        lines = ["all joints at once, in joint space" if self.at_once else "joint by joint"]
+        lines = []
         for k, joint in enumerate(self.joints):
             count = sum(cluster == k for cluster, _ in self.takes)
             if k in self.carries:
-                lines.append(f"  {joint}: rows pass, carried to the world")
+                lines.append(f"{joint}: rows pass, carried to the world")
             elif count:
                 known = ", which determine its motion" if k in self.determined else ""
-                lines.append(f"  {joint}: takes {count} row{'s' * (count > 1)}{known}")
+                lines.append(f"{joint}: takes {count} row{'s' * (count > 1)}{known}")
         return "\n".join(lines)
 
 
-def candidates(model, constraints) -> list[Plan]:
-    """All plans that differ: rows carried next to a fixed base or not, and all joints at once."""
-    different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
-    plans = [_plan(model, constraints, near) for near in different.values()]
-    return [*plans, _plan(model, constraints, 0, True)] if short_arm(model, constraints) else plans
-
-
-def usual_plan(model, constraints) -> Plan:
-    """Rows are resolved wherever a joint moves them, joint by joint."""
-    return _plan(model, constraints, 0)
-
-
 @lru_cache(maxsize=256)
-def _plan(model, constraints, near: int, at_once: bool = False) -> Plan:
+def planned(model, constraints) -> Plan:
+    """The plan of a model under checked constraints."""
     return Plan(
         frozenset(key for key, lever in row_levers(model, constraints).items() if lever.moves),
-        carried_at(model, constraints, near),
-        row_determined(model, constraints, near),
-        near,
-        at_once,
+        carried_at(model, constraints),
+        row_determined(model, constraints),
         tuple(model.bodies[cluster.bodies[0]].joint.name for cluster in model.clusters),
     )
 
@@ -101,12 +82,11 @@ def row_levers(model, constraints) -> dict[tuple[int, int], Lever]:
 
 
 @lru_cache(maxsize=256)
-def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
+def carried_at(model, constraints) -> frozenset[int]:
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
-    A free base where there are few, or those of constraints between bodies; all from a joint on
-    whose lever is short at every posture, such as that of pitch axes that are not quite parallel;
-    and the first `near` coordinates on a fixed base, unless rows determine their motion.
+    A free base where there are few, or those of constraints between bodies; and all from a joint on
+    whose lever is short at every posture, such as that of pitch axes that are not quite parallel.
     """
     roots = [c for c in model.clusters if c.parent is None and c.nv == 6]
     closing = {closing_cluster(model, c) for c in constraints if c.to is not None}
@@ -116,21 +96,7 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     for (k, _), lever in known.items():
         if lever.moves and lever.usual < SHORT_LEVER * longest:
             late |= set(model.tree.inward(k))
-    if near and not row_determined(model, constraints):
-        for k, _ in known:
-            inward = [model.clusters[i] for i in model.tree.inward(k)]
-            if inward[-1].nv < 6 and sum(cluster.nv for cluster in inward) <= near:
-                late |= {cluster.index for cluster in inward}
     return frozenset(late)
-
-
-def short_arm(model, constraints) -> bool:
-    """True if all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
-    rows with the world that the outer half of them takes."""
-    hard = all(c.softness is None and c.to is None for c in constraints)
-    fixed = all(c.nv < 6 for c in model.clusters if c.parent is None)
-    few = 2 * sum(c.m for c in constraints) <= model.nv <= SHORT_ARM
-    return hard and fixed and few and not carried_at(model, constraints)
 
 
 @lru_cache(maxsize=256)
@@ -153,14 +119,14 @@ def row_counts(model, constraints) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def row_determined(model, constraints, near: int = 0) -> frozenset[int]:
+def row_determined(model, constraints) -> frozenset[int]:
     """The clusters whose motion rows determine, whatever their inertia, as that of their parents up
     to the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()
     if any(c.to is not None for c in constraints):
         return frozenset(found)
     known, count = row_levers(model, constraints), row_counts(model, constraints)
-    late = carried_at(model, constraints, near)
+    late = carried_at(model, constraints)
     for cluster in model.clusters:
         k, up = cluster.index, cluster.parent
         moves = all((k, j) in known and known[k, j].moves for j in range(cluster.nv))

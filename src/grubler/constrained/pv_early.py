@@ -27,7 +27,6 @@ import numpy as np
 
 from ..algorithms.elimination import Elimination
 from ..algorithms.sweep import parent_of
-from .at_once import at_once
 from .closing import Closing
 from .equations import Equations, Solution
 from .plan import Plan
@@ -37,8 +36,6 @@ from .resolve import Resolved, resolve, space_of
 
 def resolved_early(equations: Equations, plan: Plan) -> Solution:
     """The solution without regard to the posture."""
-    if plan.at_once:
-        return at_once(equations, plan)
     recursion = Recursion(equations, plan)
     recursion.inward()
     a = recursion.outward()
@@ -60,7 +57,7 @@ class Recursion:
     def __init__(self, equations: Equations, plan: Plan):
         self.sweep, self.tau, self.rows = equations.sweep, equations.tau, equations.rows
         self.H, self.p, self.plan = list(equations.H), list(equations.p), plan
-        self.closing = Closing(self.sweep.model.tree, self.rows, plan.carries, plan.near > 0)
+        self.closing = Closing(self.sweep.model.tree, self.rows, plan.carries)
         self.waiting: dict = {}  # by cluster: (source, rows)
         self.joints: dict = {}  # by cluster: Free or Resolved
         self.taken: dict = {}  # by cluster: the block of rows that it carries to the world
