@@ -133,6 +133,10 @@ def test_bad_loops():
         gc.compile_function(lambda x, a: gc.iterate(lambda y: y + a, x, count=2), [1, 1])
     with pytest.raises(InputError, match="count"):
         gc.compile_loop(newton, [1, 1], count=-1)
+    with pytest.raises(InputError, match="count is beyond 2147483647"):
+        gc.compile_loop(newton, [1, 1], count=2**32 + 1)
+    with pytest.raises(InputError, match="count is beyond 2147483647"):
+        gc.iterate(lambda x: 0.5 * x, np.ones(1), count=10**5000)
     with pytest.raises(InputError, match="tolerance"):
         gc.compile_loop(newton, [1, 1], tolerance=-1.0)
     with pytest.raises(gc.DialectError, match="CasADi"):

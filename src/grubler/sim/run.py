@@ -114,8 +114,7 @@ class Run:
         out = [self.q[i + 1], self.v[i + 1]]
         if self.kernel.carried:
             out.append(self.carried[i + 1])
-        threads = self.sim.threads if self.batched else None
-        self.step(*self._arguments(i), out=tuple(out), threads=threads)
+        self.step(*self._arguments(i), out=tuple(out), threads=self.sim._threads)
 
     def _arguments(self, rows) -> list[Any]:
         timed = [self.time.astype(self.q.dtype)[:, None][rows]] if self.sim.control else []

@@ -185,12 +185,17 @@ class Simulator(Generic[Ran]):
     def _call(self, arguments, out):
         if self._gpu is not None:
             return self._step(*arguments, out=out)
-        return self._step(*arguments, out=out, threads=self.threads if self.batch else None)
+        return self._step(*arguments, out=out, threads=self._threads)
+
+    @property
+    def _threads(self) -> int | None:
+        """None for one thread: such calls are checked in machine code."""
+        return self.threads if self.batch and self.threads > 1 else None
 
     def _nothing_carried(self, q):
+        if self._gpu is None:  # an array of a row each, as such calls take them
+            return np.zeros((*np.shape(q)[:-1], self._kernel.carried), self.dtype)
         nothing = np.zeros(self._kernel.carried, self.dtype)
-        if self._gpu is None:
-            return nothing
         index = dlpack.device_of(q, "argument 'q'")
         return DeviceArray.of(driver.device(index), nothing, self.dtype)
 

@@ -29,6 +29,8 @@ _LIBRARIES = tuple(
     os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (np, symbolic.casadi)
 )  # frames in these are never the user's line
 
+MOST_STEPS = 2**31 - 1  # of a loop: generated code counts them in 32 bits
+
 # What is said when a known misuse raises: the start of CasADi's or our message, and the rule.
 _RULES = (
     ("Cannot compute the truth value", "no `if`, `and`, `or`, `max`, `min` or chained comparison "
@@ -227,6 +229,8 @@ def iterate(
     """
     if not isinstance(count, (int, np.integer)) or count < 0:
         raise InputError(f"count is {count!r}: give the largest number of steps, an integer >= 0")
+    if count > MOST_STEPS:
+        raise InputError(f"count is beyond {MOST_STEPS}: give the largest number of steps")
     if tolerance is not None and not tolerance >= 0:
         raise InputError(f"tolerance is {tolerance!r}: give a number >= 0, or None")
     if len(_shape(state)) != 1:
