@@ -140,7 +140,7 @@ class Problem:
         _check_names("inputs", inputs)
         _check_names("parameters", parameters)
         self.fn, self.model = fn, model
-        self.name = getattr(fn, "__name__", "f")
+        self.name = getattr(fn, "__name__", "f").replace("<lambda>", "f")
         if options.get("method") == "auto":
             options = {
                 **options,
