@@ -164,6 +164,17 @@ def test_world_shapes_are_ground():
     }  # fmt: skip
 
 
+def test_a_base_on_the_world_is_no_floor():
+    """Links that are welded to the world can be hit, and there is a floor all the same."""
+    plan = gb.Contacts(leg(base="fixed").build(), touching=["sole"])
+    assert names(plan) == {("sole", "trunk_box"), ("sole", "ground")}
+    b = leg(base="fixed")
+    b.add_shape("world", gb.Plane(), name="floor")
+    assert names(gb.Contacts(b.build(), touching=["sole"])) == {
+        ("sole", "trunk_box"), ("sole", "floor"),
+    }  # fmt: skip
+
+
 def test_ground_across_gravity():
     b = leg(gb.ModelBuilder("sideways", gravity=(0, -9.81, 0)))
     out = gb.contact_candidates(b.build(), b.build().neutral(), gb.Contacts(b.build()))

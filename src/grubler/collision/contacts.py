@@ -96,10 +96,11 @@ class ContactPoint:
 class Contacts:
     """The pairs of shapes of a model that may touch, and their candidate points.
 
-    ground       None: the shapes that the model has on the world; without any, the plane through
-                 the origin across gravity. Or a shape, a function of height f(x, y), the name of a
-                 shape (or of all shapes of a body: a moving platform), or a list of these. False:
-                 no ground
+    ground       None: the shapes that the model has on the world, and the plane through the origin
+                 across gravity, unless a plane, a height field or a shape of the world itself
+                 (not of a link that is welded to it) is among them. Or a shape, a function of
+                 height f(x, y), the name of a shape (or of all shapes of a body: a moving
+                 platform), or a list of these. False: no ground
     touching     what may touch the ground: "all" shapes, those of "leaves" (bodies that carry no
                  other body with a shape), or names of shapes, links or bodies
     pairs        what may touch each other: (name, name) of shapes, links or bodies; "all" of what

@@ -24,7 +24,8 @@ def ground_colliders(
         return ()
     if ground is None:
         own = tuple(c for c in colliders if c.body == WORLD)
-        return own or (_collider("ground", level(model)),)
+        floor = any(c.link == "world" or isinstance(c.shape, (Plane, HeightField)) for c in own)
+        return own if floor else (*own, _collider("ground", level(model)))
     several = isinstance(ground, Iterable) and not isinstance(ground, str)
     found: list[Collider] = []
     for k, entry in enumerate(ground if several else [ground]):
