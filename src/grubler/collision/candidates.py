@@ -11,7 +11,7 @@ Traceable: floats, symbols, compiled, batched. Of a plan with m points:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from ..arguments import public
 from ..errors import InputError
 from .contacts import Contacts
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import ArrayLike
+
 
 class Candidates(NamedTuple):
     """Gaps (m,), points (m, 3) and normals (m, 3) of all candidate points, in the plan's order."""
@@ -33,7 +37,7 @@ class Candidates(NamedTuple):
 
 
 @public
-def contact_candidates(model, q, contacts: Contacts) -> Candidates:
+def contact_candidates(model: Model, q: ArrayLike, contacts: Contacts) -> Candidates:
     """The gap, the place and the normal of every candidate point of a plan at q."""
     check_plan(model, contacts)
     X = body_transforms(outward(model, checked(model, q=q), keep_frame=contacts.bodies))
@@ -45,7 +49,7 @@ def contact_candidates(model, q, contacts: Contacts) -> Candidates:
     )
 
 
-def check_plan(model, contacts: Contacts) -> None:
+def check_plan(model: Model, contacts: Contacts) -> None:
     """Refuse a plan that was made for another model."""
     if not isinstance(contacts, Contacts):
         raise InputError(f"contacts is a {type(contacts).__name__}: give gb.Contacts(model, ...)")

@@ -25,6 +25,15 @@ class Choice:
     """The pairs of a plan. `apart` are pairs of links that never touch; `notes` receives what is
     left out."""
 
+    model: Model
+    colliders: Sequence[Collider]
+    floor: Sequence[Collider]
+    apart: frozenset[frozenset[str]]
+    notes: list[str]
+    strict: bool
+    hull_points: int
+    open_meshes: bool
+
     def __init__(
         self, model: Model, colliders: Sequence[Collider], floor: Sequence[Collider],
         apart: frozenset[frozenset[str]], notes: list[str], hull_points: int, open_meshes: bool,
@@ -35,8 +44,10 @@ class Choice:
         self.hulls: dict[str, Collider] = {}
         self.hull_points, self.open_meshes = hull_points, open_meshes
         rules = model.collision
-        self.said = {frozenset((p.first, p.second)): p.material for p in rules.pairs}
-        self.neighbours = neighbours(model)
+        self.said: dict[frozenset[str], Material] = {
+            frozenset((p.first, p.second)): p.material for p in rules.pairs
+        }
+        self.neighbours: set[frozenset[int]] = neighbours(model)
 
     @property
     def names(self) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from .hulls import vertices_of
 from .named import all_colliders, named_pairs
 from .placed import Placed
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 TOLERANCE = 1e-9  # m, of coal's iterations
 ITERATIONS = 1000
 
@@ -43,6 +47,8 @@ class ConvexPairs:
     as the convex hull of all its vertices. `names` are the pairs in order.
     """
 
+    model: Model
+
     @public
     def __init__(
         self, model: Model, pairs: Sequence[tuple[str, str]], *,
@@ -54,14 +60,14 @@ class ConvexPairs:
         self._made = {
             c.name: _made(coal, c, open_meshes) for pair in self._pairs for c in pair
         }  # fmt: skip
-        self.names = tuple((a.name, b.name) for a, b in self._pairs)
+        self.names: tuple[tuple[str, str], ...] = tuple((a.name, b.name) for a, b in self._pairs)
         self._request, self._result = coal.DistanceRequest(), coal.DistanceResult
         self._request.enable_signed_distance = True
         self._request.gjk_tolerance = self._request.epa_tolerance = TOLERANCE
         self._request.gjk_max_iterations = self._request.epa_max_iterations = ITERATIONS
 
     @public
-    def at(self, q) -> Candidates:
+    def at(self, q: Array) -> Candidates:
         """Gap, point half way between the surfaces, and normal from the second shape to the first,
         of every pair at q."""
         coal, q = _coal(), checked(self.model, q=q)
@@ -92,7 +98,7 @@ def _coal() -> ModuleType:
     return coal
 
 
-SIMPLE: dict[type, Callable] = {
+SIMPLE: dict[type[Any], Callable[..., Any]] = {
     Ball: lambda coal, s: coal.Sphere(s.radius),
     Capsule: lambda coal, s: coal.Capsule(s.radius, s.length),
     Cylinder: lambda coal, s: coal.Cylinder(s.radius, s.length),

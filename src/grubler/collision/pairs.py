@@ -17,10 +17,15 @@ through, and its gap that to the face nearest there, which is no less than the d
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.spatial import cross
 from .placed import TINY, Placed, Touch, between_balls, clamped
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 SLIGHTLY = 1.0 - 1e-12  # an end is taken for nearest only if it is nearer than the middle by this
 PARALLEL = 1e-16  # sin² of the angle between axes below which they count as parallel
@@ -130,7 +135,7 @@ def capsule_box(a: Placed, b: Placed) -> list[Touch]:
     return [_ball_box(a.p + t * a.axis, r, b) for t in (middle, -half, half)]
 
 
-def nearest_on_segment(c, u, half: float, h):
+def nearest_on_segment(c: Any, u: Array, half: float, h: Any) -> Array:
     """t of the point c + t u, |t| <= half, that is nearest to a box of half edges h at the origin.
 
     Half the derivative of the squared distance, Σ u_k (p_k - clamp(p_k)), never falls, and is
@@ -157,7 +162,7 @@ def nearest_on_segment(c, u, half: float, h):
     return np.where(first <= last, (first + last) / 2, clamped(t, -half, half))
 
 
-def _passages(c, u, half: float, h) -> list:
+def _passages(c, u, half: float, h) -> list[Any]:
     """The t at which a segment passes the planes of a box's faces, kept within its ends."""
     found = []
     for k in range(3):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..mechanism.geometry import Shape
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 FACE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))  # signs of the corners of a face
 TINY = 1e-12  # m: points nearer than this have no direction between them
@@ -20,16 +23,16 @@ class Placed(NamedTuple):
     p: np.ndarray
 
     @staticmethod
-    def on(shape: Shape, R, p) -> Placed:
+    def on(shape: Shape, R: Array, p: Array) -> Placed:
         """The shape on a body that is turned by R and has its origin at p."""
         return Placed(shape, R @ shape.rotation, p + R @ shape.position)
 
     @property
-    def axis(self):
+    def axis(self) -> Array:
         """The third axis: that of a cylinder or capsule, the normal of a plane."""
         return self.R[:, 2]
 
-    def inside(self, point):
+    def inside(self, point: Array) -> Array:
         """A point of the world in the axes of the shape, from its position."""
         return self.R.T @ (point - self.p)
 
@@ -48,7 +51,7 @@ def flipped(touches: list[Touch]) -> list[Touch]:
     return [Touch(t.gap, t.point, -t.normal) for t in touches]
 
 
-def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
+def between_balls(a: Array, radius_a: float, b: Any, radius_b: float, fallback: Any) -> Touch:
     """Two balls; of coincident centres the normal is `fallback`, and all numbers stay finite."""
     delta = a - b
     square = delta @ delta
@@ -59,17 +62,17 @@ def between_balls(a, radius_a: float, b, radius_b: float, fallback) -> Touch:
     return Touch(gap, b + (radius_b + gap / 2) * n, n)
 
 
-def clamped(x, low, high):
+def clamped(x: Array, low: Any, high: Any) -> Array:
     """x within bounds."""
     return np.minimum(np.maximum(x, low), high)
 
 
-def side(x):
+def side(x: Array) -> Array:
     """-1 below zero, else 1."""
     return np.where(x < 0.0, -1.0, 1.0)
 
 
-def first_largest(values: list) -> list:
+def first_largest(values: list[Any]) -> list[Any]:
     """1 at the largest of three numbers, the first of equal ones, 0 at the others."""
     x, y, z = values
     first = np.where(np.logical_and(x >= y, x >= z), 1.0, 0.0)
@@ -77,6 +80,6 @@ def first_largest(values: list) -> list:
     return [first, second, 1.0 - first - second]
 
 
-def picked(chosen: list, values: list):
+def picked(chosen: list[Any], values: list[Any]) -> int:
     """The value at the 1 of `first_largest`."""
     return sum(c * x for c, x in zip(chosen, values))

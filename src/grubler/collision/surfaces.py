@@ -15,24 +15,28 @@ on slopes, an error of order (κ d)^(2 k + 2) d after k steps on ground of curva
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.symbolic import Differentiable
-from ..mechanism.geometry import HeightField, Plane
+from ..mechanism.geometry import Plane
 from .placed import Placed, Touch
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 STEPS = 1  # fixed-point steps to the foot of a point that is not on the surface itself
 
 
-def touch(ground: Placed, point, radius: float = 0.0) -> Touch:
+def touch(ground: Placed, point: Array, radius: float = 0.0) -> Touch:
     """Where a ball of some radius (0: a point) touches a plane or a height field first."""
     d, n = distance(ground, point, STEPS if radius else 0)
     gap = d - radius
     return Touch(gap, point - (radius + gap / 2) * n, n)
 
 
-def distance(ground: Placed, point, steps: int = 0):
+def distance(ground: Placed, point: Array, steps: int = 0) -> Any:
     """The distance (negative below) of a point from the ground, and the ground's normal."""
     shape, R, c = ground.shape, ground.R, ground.p
     if isinstance(shape, Plane):
@@ -49,7 +53,7 @@ def distance(ground: Placed, point, steps: int = 0):
     return d, R @ np.stack([-scale * g[0], -scale * g[1], scale])
 
 
-def height(field: HeightField, x, y):
+def height(field: Any, x: Array, y: Array) -> tuple[Any | Any, Any] | tuple[int, Array]:
     """The height of a field above (x, y), and its slope (2,)."""
     if field.function is not None:
         f, at = _differentiable(field.function), np.stack([x, y])

@@ -51,7 +51,7 @@ class Rooted:
         return a
 
 
-def at_once(equations: Equations, plan) -> Solution:
+def at_once(equations: Equations, plan: Any) -> Solution:
     """The solution, as by `resolved_early`."""
     sweep, blocks, model = equations.sweep, equations.rows, equations.sweep.model
     order = [i for c in reversed(model.clusters) for i in range(c.v.start, c.v.stop)]
@@ -71,7 +71,7 @@ def at_once(equations: Equations, plan) -> Solution:
     return Solution(a, found, sweep.beyond_coasting(a), masses)
 
 
-def joint_forces(sweep, p):
+def joint_forces(sweep: Any, p: Any) -> Any:
     """h (nv,) of the coasting robot: the forces p on the clusters, projected onto the joints."""
     p, h = list(p), [None] * len(sweep)
     for state in reversed(sweep):

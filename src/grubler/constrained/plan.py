@@ -7,9 +7,10 @@ better to carry rows on to the world, as in PV.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from ..algorithms.sweep import outward
 from ..tolerances import NO_LEVER, SHORT_LEVER
 from .reflection import Row, reflect
 from .rows import constraint_rows, framed, independent_rows
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 SHORT_ARM = 8  # joints whose mass matrix may have fewer numbers than the inertias of their links
@@ -57,14 +63,14 @@ class Plan:
         return "\n".join(lines)
 
 
-def candidates(model, constraints) -> list[Plan]:
+def candidates(model: Model, constraints: Sequence[Checked]) -> list[Plan]:
     """All plans that differ: rows carried next to a fixed base or not, and all joints at once."""
     different = {carried_at(model, constraints, near): near for near in reversed(NEAR)}
     plans = [_plan(model, constraints, near) for near in different.values()]
     return [*plans, _plan(model, constraints, 0, True)] if short_arm(model, constraints) else plans
 
 
-def usual_plan(model, constraints) -> Plan:
+def usual_plan(model: Model, constraints: Sequence[Checked]) -> Plan:
     """Rows are resolved wherever a joint moves them, joint by joint."""
     return _plan(model, constraints, 0)
 
@@ -89,7 +95,7 @@ class Lever(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def row_levers(model, constraints) -> dict[tuple[int, int], Lever]:
+def row_levers(model: Model, constraints: Sequence[Checked]) -> dict[tuple[int, int], Lever]:
     """By (cluster, coordinate), from a few random postures; K is carried on by kinematics alone."""
     direct = tuple(c for c in constraints if c.softness is None and c.to is None)
     samples = [squares(model, direct, model.random_state(seed)[0]) for seed in range(POSTURES)]
@@ -101,7 +107,7 @@ def row_levers(model, constraints) -> dict[tuple[int, int], Lever]:
 
 
 @lru_cache(maxsize=256)
-def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
+def carried_at(model: Model, constraints: Sequence[Checked], near: int = 0) -> frozenset[int]:
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
     A free base where there are few, or those of constraints between bodies; all from a joint on
@@ -124,7 +130,7 @@ def carried_at(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(late)
 
 
-def short_arm(model, constraints) -> bool:
+def short_arm(model: Model, constraints: Sequence[Checked]) -> bool:
     """True if all joints may be eliminated at once (at_once.py): few, on a fixed base, and hard
     rows with the world that the outer half of them takes."""
     hard = all(c.softness is None and c.to is None for c in constraints)
@@ -134,7 +140,7 @@ def short_arm(model, constraints) -> bool:
 
 
 @lru_cache(maxsize=256)
-def row_counts(model, constraints) -> dict[int, int]:
+def row_counts(model: Model, constraints: Sequence[Checked]) -> dict[int, int]:
     """By cluster: how many rows wait there to be resolved."""
     known = row_levers(model, constraints)
     rows = {c.index: 0 for c in model.clusters}
@@ -153,7 +159,7 @@ def row_counts(model, constraints) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def row_determined(model, constraints, near: int = 0) -> frozenset[int]:
+def row_determined(model: Model, constraints: Sequence[Checked], near: int = 0) -> frozenset[int]:
     """The clusters whose motion rows determine, whatever their inertia, as that of their parents up
     to the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()
@@ -169,7 +175,7 @@ def row_determined(model, constraints, near: int = 0) -> frozenset[int]:
     return frozenset(found)
 
 
-def squares(model, constraints, q) -> dict[tuple[int, int], float]:
+def squares(model: Model, constraints: Sequence[Checked], q: Array) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
     sweep = outward(model, q, keep_frame=framed(constraints))
     rows = independent_rows(model, constraint_rows(sweep, constraints), constraints)
@@ -192,6 +198,6 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     return out
 
 
-def closing_cluster(model, c) -> int | None:
+def closing_cluster(model: Model, c: Any) -> int | None:
     """The cluster in which the ends of a constraint between two bodies meet."""
     return model.tree.common(*(model.tree.locate(x.body)[0] for x in (c.frame, c.to)))

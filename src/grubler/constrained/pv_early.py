@@ -22,6 +22,7 @@ very large reflected inertia D / |K S|² to H, and digits are lost: see guard.py
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +34,11 @@ from .equations import Equations, Solution
 from .plan import Plan
 from .reflection import Row
 from .resolve import Resolved, resolve, space_of
+
+if TYPE_CHECKING:
+    from ..algorithms.sweep import Sweep
+    from ..typing import Array
+    from .rows import Rows
 
 
 def resolved_early(equations: Equations, plan: Plan) -> Solution:
@@ -57,16 +63,26 @@ class Free:
 class Recursion:
     """One run to the base and back."""
 
+    sweep: Sweep
+    tau: Array
+    rows: list[Rows]
+    p: list[Any]
+    plan: Any
+
     def __init__(self, equations: Equations, plan: Plan):
         self.sweep, self.tau, self.rows = equations.sweep, equations.tau, equations.rows
         self.H, self.p, self.plan = list(equations.H), list(equations.p), plan
-        self.closing = Closing(self.sweep.model.tree, self.rows, plan.carries, plan.near > 0)
-        self.waiting: dict = {}  # by cluster: (source, rows)
-        self.joints: dict = {}  # by cluster: Free or Resolved
-        self.taken: dict = {}  # by cluster: the block of rows that it carries to the world
-        self.row_masses: list = []
-        self.acc: list = []
-        self.qdd: list = []
+        self.closing: Closing = Closing(
+            self.sweep.model.tree, self.rows, plan.carries, plan.near > 0
+        )
+        self.waiting: dict[Any, Any] = {}  # by cluster: (source, rows)
+        self.joints: dict[Any, Any] = {}  # by cluster: Free or Resolved
+        self.taken: dict[
+            Any, Any
+        ] = {}  # by cluster: the block of rows that it carries to the world
+        self.row_masses: list[Any] = []
+        self.acc: list[Any] = []
+        self.qdd: list[Any] = []
         for b, block in enumerate(self.rows):
             if len(block.ends) == 1:
                 self._place(b, block)
@@ -122,7 +138,7 @@ class Recursion:
         self.joints[k] = joint
         return Ha, pa
 
-    def outward(self):
+    def outward(self) -> Array:
         """The joints' accelerations (nv,), and those of the clusters, from the base outward."""
         for state in self.sweep:
             k, joint = state.cluster.index, self.joints[state.cluster.index]
@@ -138,10 +154,10 @@ class Recursion:
             self.acc.append(a)
         return np.concatenate(self.qdd)
 
-    def multipliers(self) -> list:
+    def multipliers(self) -> list[Any]:
         """By block of rows, from the base outward (62), (64)."""
         self._balance_determined()
-        slots: dict = {}
+        slots: dict[Any, Any] = {}
         for state in self.sweep:
             k, joint = state.cluster.index, self.joints[state.cluster.index]
             if isinstance(joint, Resolved):
@@ -163,7 +179,7 @@ class Recursion:
 
     def _balance_determined(self) -> None:
         """The forces that rows withstand where they determine the motion: inverse dynamics."""
-        below: dict = {}
+        below: dict[Any, Any] = {}
         for state in reversed(self.sweep):
             k, up = state.cluster.index, state.cluster.parent
             if k in self.plan.determined:

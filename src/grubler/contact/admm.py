@@ -7,6 +7,8 @@ simulation, 2024). It does not mind a singular G, and takes tens to hundreds of 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 RELAX = 1e-12  # η relative to the mean diagonal of G: keeps the system regular
@@ -14,7 +16,9 @@ BALANCE = 10.0  # primal and dual residuals further apart than this change ρ
 EVERY = 10  # steps between two looks at the balance
 
 
-def admm(G: np.ndarray, g: np.ndarray, friction, count: int = 20_000, tolerance: float = 1e-12):
+def admm(
+    G: np.ndarray, g: np.ndarray, friction: Any, count: int = 20_000, tolerance: float = 1e-12
+) -> Any:
     """(λ (3 c,), residual in m/s, steps) of points with rows t1, t2, n and Coulomb's law."""
     mu = np.asarray(friction, dtype=float)
     size = np.trace(G) / len(G)

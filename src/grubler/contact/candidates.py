@@ -11,13 +11,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..errors import InputError
 from ..model import Model
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def checked_plan(model: Model, plan):
+
+def checked_plan(model: Model, plan: Any) -> Any:
     """The plan, if it is one for this model with laws that the solver has."""
     if not hasattr(plan, "located"):
         raise InputError(f"contacts is a {type(plan).__name__}: give gb.Contacts(model, ...)")
@@ -48,7 +53,7 @@ def checked_plan(model: Model, plan):
     return plan
 
 
-def tangents(normal):
+def tangents(normal: Any) -> Array:
     """C (3, 3) with columns t1, t2, n: an orthonormal basis, without a branch on values.
 
     Duff et al., Building an orthonormal basis, revisited (2017)."""

@@ -30,11 +30,14 @@ satisfies (1).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..compiler import precision
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 OPEN, STICK, SLIP = 0.0, 1.0, 2.0  # modes of a point
 STEPS = 8  # Newton steps of the exact solve; bisection takes over where one leaves the bracket
@@ -49,8 +52,8 @@ class Point(NamedTuple):
     """
 
     inverse: np.ndarray
-    a: tuple
-    adjugate: tuple
+    a: tuple[Any, ...]
+    adjugate: tuple[Any, ...]
     trace: np.ndarray
     det: np.ndarray
     friction: float
@@ -65,7 +68,7 @@ def _bytes() -> int:
     return 8 if precision() < 1e-10 else 4
 
 
-def point(A, friction) -> Point:
+def point(A: Array, friction: Any) -> Point:
     """The constants of a point with A (3, 3), symmetric and positive definite; rows t1, t2, n."""
     inverse = 1.0 / A[2, 2]
     a0, a1 = A[0, 2] * inverse, A[1, 2] * inverse
@@ -76,7 +79,9 @@ def point(A, friction) -> Point:
     )  # fmt: skip
 
 
-def solve_point(p: Point, b, alpha=None, steps: int = STEPS, follow: bool = False):
+def solve_point(
+    p: Point, b: Any, alpha: Any = None, steps: int = STEPS, follow: bool = False
+) -> tuple[Array, Array, float] | tuple[Array, Array, Array]:
     """(λ (3,), mode, α) of the point whose velocity is b (3,) without its own impulse.
 
     `alpha` is a guess of the root, such as the one of a solve nearby. `follow=True` takes `steps`
@@ -153,7 +158,7 @@ def _bound(p: Point, c0, c1, p2):
     return np.where(size < most * p2, size / np.where(p2 > 0.0, p2, 1.0), most)
 
 
-def projected(x, friction):
+def projected(x: Array, friction: Any) -> Array:
     """The point of K_μ that is nearest to x (3,)."""
     mu, t = friction, np.sqrt(x[0] * x[0] + x[1] * x[1] + tiny())
     normal = np.maximum((mu * t + x[2]) / (1.0 + mu * mu), 0.0)
@@ -162,7 +167,7 @@ def projected(x, friction):
     return np.stack([share * x[0], share * x[1], np.where(inside, x[2], normal)])
 
 
-def natural_map(impulse, u, friction, size):
+def natural_map(impulse: Any, u: Array, friction: Any, size: Any) -> Any:
     """The residual (3,) of (1), in m/s: zero where Coulomb's law holds, and only there.
 
     `size` scales impulses to velocities, in 1/kg: a diagonal entry of A, or about that.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .candidates import checked_plan, tangents
 from .gauss_seidel import sweeps, to_tolerance
 from .problem import JointLaw, PointLaw, Problem
 from .system import System
+
+if TYPE_CHECKING:
+    from ..typing import Array, ArrayLike, Forces
 
 # Where a tolerance decides: sweeps of Gauss-Seidel alone, then those with a step of Newton's
 # method, then steps of ADMM.
@@ -41,11 +44,11 @@ class ContactResult(NamedTuple):
 class Placed(NamedTuple):
     """The candidate points at a posture: their gaps and their rows."""
 
-    gaps: list
-    blocks: list
+    gaps: list[Any]
+    blocks: list[Any]
 
 
-def placed(system: System, plan) -> Placed:
+def placed(system: System, plan: Any) -> Placed:
     """The candidate points with their rows in the axes (t1, t2, n) of each."""
     gaps, blocks = [], []
     for candidate, found in zip(plan.points, plan.located(system.pose), strict=True):
@@ -57,8 +60,13 @@ def placed(system: System, plan) -> Placed:
 
 
 def solve(
-    problem: Problem, start, iterations: int | None, tolerance: float, roots=None, newton: int = 0
-):
+    problem: Problem,
+    start: Any,
+    iterations: int | None,
+    tolerance: float,
+    roots: Any = None,
+    newton: int = 0,
+) -> Any:
     """(impulses by block, modes, roots, iterations): as many sweeps and steps of Newton's method as
     given, or to a tolerance."""
     if iterations is None:
@@ -69,7 +77,8 @@ def solve(
 
 @public
 def contact_dynamics(
-    model, q, v, tau, dt, contacts, impulse=None, f_ext=None, *, iterations: int | None = None,
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: float, contacts: Any,
+    impulse: Any = None, f_ext: Forces | None = None, *, iterations: int | None = None,
     tolerance: float = TOLERANCE,
 ) -> ContactResult:  # fmt: skip
     """The velocity after a step of dt seconds under generalized force tau, with Coulomb's law at
@@ -96,7 +105,13 @@ def contact_dynamics(
 
 @public
 def impulse_dynamics(
-    model, q, v, contacts, *, iterations: int | None = None, tolerance: float = TOLERANCE
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Any,
+    *,
+    iterations: int | None = None,
+    tolerance: float = TOLERANCE,
 ) -> ContactResult:
     """The velocity after an impact at all points of `contacts` that touch (gap <= 0).
 
@@ -141,7 +156,17 @@ def impulse_dynamics(
 FAR = 1e6  # m/s added to the normal velocity of a point that does not take part
 
 
-def rebound(G, before, apart, x, contacts, laws, iterations, tolerance, hit=None):
+def rebound(
+    G: Any,
+    before: Any,
+    apart: Any,
+    x: Array,
+    contacts: Any,
+    laws: Any,
+    iterations: int | None,
+    tolerance: float,
+    hit: Any = None,
+) -> list[Any]:
     """The impulses after expansion: those of a compression x from velocities `before`.
 
     `hit` says which points were hit; None: all that took part. Blocks after the points are joints:
@@ -177,17 +202,17 @@ def _dot(a, b):
     return sum(terms[1:], terms[0])
 
 
-def lifted(u, by):
+def lifted(u: Array, by: Any) -> Array:
     """A velocity (3,) with its normal component raised."""
     return np.stack([u[0], u[1], u[2] + by])
 
 
-def with_gap(u, gap, dt):
+def with_gap(u: Array, gap: Any, dt: float) -> Array:
     """The velocity with what the gap allows: u_n + gap / dt >= 0; a penetration is no velocity."""
     return lifted(u, np.maximum(gap, 0.0) * (1.0 / dt))
 
 
-def largest(x):
+def largest(x: Array) -> Any:
     """The largest size of an entry; NaN stays NaN."""
     found = np.abs(x[0])
     for i in range(1, x.shape[0]):
@@ -195,11 +220,11 @@ def largest(x):
     return found
 
 
-def _laws(contacts) -> list:
+def _laws(contacts) -> list[Any]:
     return [PointLaw(point.friction) for point in contacts.points]
 
 
-def _start(problem: Problem, impulse) -> list:
+def _start(problem: Problem, impulse) -> list[Any]:
     if impulse is None:
         return [np.zeros(law.rows) for law in problem.laws]
     if not is_symbolic(impulse):

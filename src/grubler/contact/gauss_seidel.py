@@ -12,6 +12,7 @@ follows it; where the sweeps converge, so does α.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +23,15 @@ from .cone import STEPS
 from .newton import better, nearer
 from .problem import Problem
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 COLD, WARM, FOLLOW = 4, 2, 1  # Newton steps for α: first sweep without or with a guess; the others
 
 
-def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
+def sweeps(
+    problem: Problem, start: Any, count: int, roots: Any = None, newton: int = 0
+) -> tuple[list[Any] | list[Any] | Any, Array, list[None] | list[Any] | list[Any]]:
     """(impulses by block, modes (blocks,), roots) after a fixed number of sweeps, and of steps of
     Newton's method with a sweep between two: straight-line code. `roots` are those of the step
     before."""
@@ -43,7 +49,9 @@ def sweeps(problem: Problem, start, count: int, roots=None, newton: int = 0):
     return x, joined([np.stack([m]) for m in modes]), guess
 
 
-def to_tolerance(problem: Problem, start, counts: tuple[int, int, int], tolerance: float):
+def to_tolerance(
+    problem: Problem, start: Any, counts: tuple[int, int, int], tolerance: float
+) -> tuple[list[Any], Array, list[Any], Any]:
     """(impulses by block, modes, roots, iterations): one sweep, and more until the natural map is
     within the tolerance, in m/s: at most counts[0] sweeps alone, then counts[1] with a step of
     Newton's method after each (`newton.py`), then counts[2] steps of ADMM (`splitting.py`). Loops
@@ -94,7 +102,7 @@ def _restored(problem: Problem, parameters) -> Problem:
     """The problem from its stacked numbers, inside a loop."""
     m, sizes = problem.rows, [law.rows for law in problem.laws]
     at = np.cumsum([0, *sizes])
-    G: list[list] = [[None] * len(sizes) for _ in sizes]
+    G: list[list[Any]] = [[None] * len(sizes) for _ in sizes]
     for i in range(len(sizes)):
         for j in range(len(sizes)):
             if problem.G[i][j] is not None:

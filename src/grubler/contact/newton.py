@@ -18,6 +18,8 @@ A step is taken only where it lowers the natural map, or else the sweep's result
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import joined, solve_general
@@ -25,10 +27,13 @@ from ..compiler import precision
 from .cone import OPEN, SLIP, tiny
 from .problem import JointLaw, Problem
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 PROXIMAL = 1e-2  # times the square root of the precision, times the mean diagonal of a block's G
 
 
-def better(problem: Problem, x, roots, modes):
+def better(problem: Problem, x: Any, roots: Any, modes: Any) -> Any:
     """The impulses by block after a step, or those given where these are nearer to the solution.
 
     Two steps are tried: the whole one, and as far as no sticking point leaves its cone. The second
@@ -60,7 +65,7 @@ def _inside(mu, x, d):
     return np.where(meets, c / np.where(meets, below, 1.0), 1.0)
 
 
-def nearer(problem: Problem, found, than):
+def nearer(problem: Problem, found: Any, than: Any) -> Array:
     """Whether impulses leave less of the natural map; false where they are not finite."""
     new, old = problem.residual(found), problem.residual(than)
     return new @ new < old @ old

@@ -6,13 +6,18 @@ stays in [low, high] and which dry friction holds with an impulse of up to `hold
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.linalg import joined
 from ..compiler import precision
 from .cone import OPEN, SLIP, STICK, natural_map, point, solve_point
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 PROXIMAL = 0.1  # times the square root of the precision, times the mean diagonal of a block's G
 
@@ -42,15 +47,15 @@ class JointLaw:
 class Problem:
     """G as a table of blocks (None where zero), g and the laws by block."""
 
-    G: list
-    g: list
-    laws: list
+    G: list[Any]
+    g: list[Any]
+    laws: list[Any]
 
     @property
     def rows(self) -> int:
         return sum(law.rows for law in self.laws)
 
-    def split(self, x) -> list:
+    def split(self, x: Array) -> list[Any]:
         """A stacked vector by block."""
         out, start = [], 0
         for law in self.laws:
@@ -58,11 +63,11 @@ class Problem:
             start += law.rows
         return out
 
-    def velocities(self, impulses) -> list:
+    def velocities(self, impulses: Any) -> list[Any]:
         """u by block from the impulses by block."""
         return [self.velocity(i, impulses) for i in range(len(self.laws))]
 
-    def velocity(self, i: int, impulses, leave: int | None = None):
+    def velocity(self, i: int, impulses: Any, leave: int | None = None) -> Any:
         """u of block i, without the impulses of block `leave`."""
         u = self.g[i]
         for j, x in enumerate(impulses):
@@ -70,14 +75,14 @@ class Problem:
                 u = u + self.G[i][j] @ x
         return u
 
-    def size(self, i: int):
+    def size(self, i: int) -> Array:
         """The mean diagonal of block i of G, in 1/kg or 1/(kg m²); 1 where nothing moves it."""
         A = self.G[i][i]
         n = self.laws[i].rows
         mean = sum((A[k, k] for k in range(n)), 0.0) * (1.0 / n)
         return np.where(mean > 0.0, mean, 1.0)
 
-    def dense(self):
+    def dense(self) -> tuple[Array, Array]:
         """(G, g) as one matrix and one vector."""
         n = [law.rows for law in self.laws]
         rows = [
@@ -86,7 +91,7 @@ class Problem:
         ]
         return joined(rows, (0, 0)), joined(self.g)
 
-    def residual(self, impulses):
+    def residual(self, impulses: Any) -> Array:
         """The natural map of all blocks, stacked (rows,), in m/s or rad/s."""
         found = [np.zeros(0)]
         for i, (u, x, law) in enumerate(zip(self.velocities(impulses), impulses, self.laws)):
@@ -96,7 +101,7 @@ class Problem:
                 found.append(_joint_map(law, x, u, self.size(i)))
         return joined(found)
 
-    def local(self, i: int):
+    def local(self, i: int) -> Callable[..., Any]:
         """The solver of block i: (b, impulse before, guess) -> (impulse, mode, guess).
 
         A proximal term R (λ - λ_before) keeps the solution unique where G is singular. It vanishes
@@ -121,7 +126,7 @@ class Problem:
         return of_point
 
 
-def solve_joint(law: JointLaw, A, inverse, b):
+def solve_joint(law: JointLaw, A: Array, inverse: Any, b: Any) -> tuple[Any, Array, Array]:
     """(impulse, mode, u of a joint whose mode is STICK)."""
     held, u, sticks = 0.0 * b, b, None
     if not (isinstance(law.hold, (int, float)) and law.hold == 0.0):

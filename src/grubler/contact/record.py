@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from ..compiled import problem as compiled
 from .candidates import tangents
 from .step import Contacting
 from .system import System
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class ContactRecord:
         """How many steps, substeps too, ended above the solver's tolerance, of all robots."""
         return int(self.data[-1, ..., -1].sum())
 
-    def geometry(self, q):
+    def geometry(self, q: Array) -> tuple[Array, Array, Array]:
         """(gaps (T, c), points (T, c, 3), axes (T, c, 3, 3) with columns t1, t2, n) at states
         q (T, nq), in the world."""
         c = self.contacting.points

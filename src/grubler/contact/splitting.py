@@ -11,17 +11,22 @@ circles.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, joined
 from .cone import OPEN, SLIP, STICK, projected
 from .problem import JointLaw, Problem, solve_joint
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 UNEQUAL, CHANGE = 10.0, 1.2  # squared residuals further apart than the first change ρ
 EDGE = 1e-6  # of μ λ_n: an impulse that near to the cone's surface counts as slipping
 
 
-def first_state(problem: Problem, x, modes):
+def first_state(problem: Problem, x: Any, modes: Any) -> Array:
     """The state of the loop: y, x, z, ρ, modes."""
     y = joined(x)
     size = sum((problem.size(i) for i in range(len(problem.laws))), 0.0)
@@ -29,7 +34,7 @@ def first_state(problem: Problem, x, modes):
     return joined([y, y, 0.0 * y, rho, modes])
 
 
-def step(problem: Problem, state):
+def step(problem: Problem, state: Any) -> tuple[Array, Array]:
     """(the next state, the residual of this one)."""
     m, n = problem.rows, len(problem.laws)
     y, z = problem.split(state[:m]), state[2 * m : 3 * m]

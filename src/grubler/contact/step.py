@@ -8,6 +8,7 @@ alone and is then forgotten: it never enters the kinetic energy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from .dynamics import TOLERANCE, largest, lifted, placed, rebound, solve, with_g
 from .gauss_seidel import sweeps
 from .problem import JointLaw, PointLaw, Problem
 from .system import System
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 BEYOND = 1e6  # rad/s or m/s: the bound of a joint's velocity where it has no limit on that side
 
@@ -76,10 +80,10 @@ class Contacting:
     plan: object
     solver: ContactSolver
     dt: float
-    damping: dict = field(default_factory=dict)
-    friction: dict = field(default_factory=dict)
+    damping: dict[Any, Any] = field(default_factory=dict)
+    friction: dict[Any, Any] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checked_plan(self.model, self.plan)
         self.solver.checked()
 
@@ -107,7 +111,9 @@ class Contacting:
     def record(self) -> int:
         return self.rows + 2 * (self.points + len(self.joints)) + 4
 
-    def velocities(self, model, q, v, tau, record):
+    def velocities(
+        self, model: Model, q: Array, v: Array, tau: Array, record: Any
+    ) -> tuple[Array, Any, Array]:
         """(v⁺ - v, w, record) of a step; `model` may be in other coordinates than the own one."""
         dt, solver, n = self.dt, self.solver, self.points + len(self.joints)
         system = System(model, q, v, tau, dt, None, self.plan.bodies, self.damping)

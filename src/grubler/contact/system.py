@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +40,11 @@ from ..algorithms.sweep import outward, parent_of
 from ..constrained.rows import Poses
 from ..constrained.rows import stacked as on_cluster
 from ..mechanism.parts import WORLD
+
+if TYPE_CHECKING:
+    from ..algorithms.sweep import Sweep
+    from ..model.model import Model
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +61,31 @@ class Block:
 class System:
     """The eliminated robot at (q, v) with its free motion over dt, ready for rows."""
 
-    def __init__(self, model, q, v, tau, dt, f_ext=None, posed=(), damping=None):
+    model: Model
+    q: Array
+    v: Array
+    dt: float
+    joints: Any
+    u: Any
+
+    def __init__(
+        self,
+        model: Model,
+        q: Any,
+        v: Array | None,
+        tau: Array,
+        dt: float,
+        f_ext: Mapping[int, Array] | None = None,
+        posed: Any = (),
+        damping: Any = None,
+    ):
         self.model, self.q, self.v, self.dt = model, q, v, dt
-        self.sweep = outward(model, q, v, keep_frame=posed)
+        self.sweep: Sweep = outward(model, q, v, keep_frame=posed)
         drag = _damping(self.sweep, damping or {})
         if drag:
             tau = tau - joined([_times(drag.get(c.index), v[c.v]) for c in model.clusters])
-        self.poses = Poses(self.sweep)
-        self.turning = {
+        self.poses: Poses = Poses(self.sweep)
+        self.turning: dict[int, Array] = {
             c.index: dt * cross(v[c.v][:3], v[c.v][3:])
             for c in model.clusters if turns(model, c)
         }  # fmt: skip
@@ -82,17 +105,17 @@ class System:
                 IA[up] = IA[up] + J.inertia()  # (55), (56)
                 pA[up] = pA[up] + J.bias(pA[k], own, self.u[k])
 
-    def pose(self, body: int):
+    def pose(self, body: int) -> tuple[Array, Array] | tuple[Array, Array]:
         """(R, p): from the body's axes to the world's, and its origin in the world."""
         if body == WORLD:
             return np.eye(3), np.zeros(3)
         X = self.poses.between(body, WORLD)
         return X.E.T, X.r
 
-    def point_rows(self, body: int, other: int, point, axes) -> Block:
+    def point_rows(self, body: int, other: int, point: Array, axes: Any) -> Block:
         """The rows of the velocity of `body` against `other` at a point of the world, (3,), along
         the columns of `axes`."""
-        ends: dict = {}
+        ends: dict[Any, Any] = {}
         velocity, drift = 0.0, np.zeros(3)
         for index, sign in ((body, 1.0), (other, -1.0)):
             if index == WORLD:
@@ -118,7 +141,7 @@ class System:
         row = self.sweep[k].joints[place].G  # (1, nv)
         return Block({}, {k: row.T}, row @ self.v[self.model.clusters[k].v], np.zeros(1))
 
-    def carry(self, blocks):
+    def carry(self, blocks: Any) -> list[Any]:
         """(Y by block and cluster, J v by block): all rows carried to the base (62)."""
         found = []
         for block in blocks:
@@ -146,12 +169,12 @@ class System:
         through = joint.held[:, None] * through
         return state.X.forces_back(through if E is None else through - state.S @ E)
 
-    def delassus(self, blocks, carried):
+    def delassus(self, blocks: Any, carried: Any) -> tuple[list[list[Any]], list[Any]]:
         """(G as a table of blocks, None where two do not feel each other; g by block) (67)."""
         half = [{k: self.joints[k].D.half(y) for k, y in Y.items()} for Y in carried]
         scaled = [{k: self.joints[k].D.scale(h) for k, h in H.items()} for H in half]
         n = len(blocks)
-        G: list[list] = [[None] * n for _ in range(n)]
+        G: list[list[Any]] = [[None] * n for _ in range(n)]
         for i in range(n):
             for j in range(i, n):
                 common = [k for k in half[i] if k in half[j]]
@@ -168,7 +191,7 @@ class System:
             g.append(block.velocity + block.drift + self.dt * gain)
         return G, g
 
-    def change(self, carried, impulses, free: bool = True):
+    def change(self, carried: Any, impulses: Any, free: bool = True) -> Array:
         """v⁺ - v (nv,) of the free motion (unless free is False) and the impulses by block."""
         acc, out = [], []
         for state in self.sweep:
@@ -185,15 +208,15 @@ class System:
         return joined(out)
 
 
-def turns(model, cluster) -> bool:
+def turns(model: Model, cluster: Any) -> bool:
     """Whether a cluster is a body that floats in the world."""
     body = model.bodies[cluster.bodies[0]]
     return body.joint.kind == "free" and body.parent == WORLD and len(cluster.bodies) == 1
 
 
-def _damping(sweep, damping: Mapping[int, float]) -> dict:
+def _damping(sweep, damping: Mapping[int, float]) -> dict[Any, Any]:
     """By cluster: Gᵀ diag(d) G of the viscous damping d of tree joints, by body index."""
-    found: dict = {}
+    found: dict[Any, Any] = {}
     for state in sweep:
         for joint in state.joints:
             d, k = damping.get(joint.body.index, 0.0), state.cluster.index

@@ -8,6 +8,7 @@ of contacts tells: a model that never touches anything does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -146,7 +147,9 @@ def _sdf_surface(surface: Element | None) -> tuple[Material, int]:
     return material, ALL_BITS if mask is None else int(mask)
 
 
-def mjcf_colliders(b: ModelBuilder, m, bodies: list[str], lost: Iterable[tuple[str, str]]) -> None:
+def mjcf_colliders(
+    b: ModelBuilder, m: Any, bodies: list[str], lost: Iterable[tuple[str, str]]
+) -> None:
     """The geoms that may touch, the exclusions and the pairs of a compiled MuJoCo model.
 
     `lost` holds body and file of geoms that had a mesh and lost it.

@@ -66,7 +66,7 @@ class ModelBuilder:
         self._loops: dict[str, Callable[[SpanningTree], Loop]] = {}
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._actuators: dict[str, tuple[str, float, float | None]] = {}
-        self.contact = ContactParts()
+        self.contact: ContactParts = ContactParts()
         self._reference: dict[str, np.ndarray] = {}  # of models that were added
         self._geometry: dict[str, tuple[Shape, ...]] = {}  # to be drawn, of the same
 
@@ -260,10 +260,10 @@ class ModelBuilder:
 
     @public
     def add_shape(
-        self, body: str, shape: Shape, *, name: str | None = None, xyz=(0.0, 0, 0),
-        rpy=(0.0, 0, 0), R=None, friction: float | None = None, restitution: float | None = None,
-        torsional: float | None = None, rolling: float | None = None, contype: int = 1,
-        conaffinity: int = 1,
+        self, body: str, shape: Shape, *, name: str | None = None, xyz: ArrayLike = (0.0, 0, 0),
+        rpy: Array = (0.0, 0, 0), R: Array | None = None, friction: float | None = None,
+        restitution: float | None = None, torsional: float | None = None,
+        rolling: float | None = None, contype: int = 1, conaffinity: int = 1,
     ) -> None:  # fmt: skip
         """A shape on a body (or "world") that may touch others, see `Contacts`.
 
@@ -297,7 +297,13 @@ class ModelBuilder:
 
     @public
     def add_model(
-        self, name: str, model: Model, *, xyz=(0.0, 0, 0), rpy=(0.0, 0, 0), R=None
+        self,
+        name: str,
+        model: Model,
+        *,
+        xyz: ArrayLike = (0.0, 0, 0),
+        rpy: Array = (0.0, 0, 0),
+        R: Array | None = None,
     ) -> None:
         """All that a model has: its bodies, joints, loops, frames, actuators and shapes are called
         "name/..." here. Its world is placed at `xyz` with `rpy` or `R`. Clusters are formed anew.
@@ -362,7 +368,7 @@ class ModelBuilder:
         model name all that was changed.
         """
         edges, makers, notes = dict(self._edges), dict(self._loops), []
-        guess: dict = {**self._reference, **(reference or {})}
+        guess: dict[Any, Any] = {**self._reference, **(reference or {})}
         while True:
             tree = SpanningTree(self._masses, edges, self._joint_names)
             loops = _made(tree, makers)
@@ -406,7 +412,9 @@ class ModelBuilder:
             found[carrier] = (*found.get(carrier, ()), *(s.carried(X) for s in shapes))
         return found
 
-    def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
+    def _positions(
+        self, tree: SpanningTree, guess: Mapping[Any, Any], edges: dict[Any, Any]
+    ) -> dict[Any, Any]:
         """The position of every tree joint before assembly, from a guess by joint name."""
         positions = {
             body.index: body.joint.within_limits(body.joint.motion.neutral())

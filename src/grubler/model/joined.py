@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,12 @@ from .spanning_tree import Edge, Mass, SpanningTree
 class Joined:
     """The parts of a model under the prefix of a name, its world placed by X."""
 
-    def __init__(self, name: str, model: Model, X: Transform):
+    prefix: str
+    model: Model
+
+    def __init__(self, name: str, model: Model, X: Any):
         self.prefix, self.model, self.X = f"{name}/", model, X
-        self.at_rest = np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
+        self.at_rest: bool = np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
 
     def body_name(self, index: int) -> str:
         return "world" if index == WORLD else self.prefix + self.model.bodies[index].name
@@ -80,7 +84,7 @@ class Joined:
     def _placed(self, loop: LoopJoint) -> LoopJoint:
         """A frame on the world moves with the placement."""
         ends = tuple(end and (end if end == "world" else self.prefix + end) for end in loop.ends)
-        changes: dict = {"ends": ends}
+        changes: dict[Any, Any] = {"ends": ends}
         on_world = (*loop.path_P, *loop.path_S)[0].parent == WORLD
         for path, frame in (("path_P", "frame_P"), ("path_S", "frame_S")):
             if not getattr(loop, path) and on_world and not self.at_rest:
@@ -103,7 +107,7 @@ class Joined:
             for a in self.model.actuators
         }  # fmt: skip
 
-    def geometry(self) -> dict[str, tuple]:
+    def geometry(self) -> dict[str, tuple[Any, ...]]:
         """Shapes to be drawn, by the name of a body."""
         return {
             self.body_name(i): tuple(s.carried(self.X) if i == WORLD else s for s in shapes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from .builder import ModelBuilder
 
 @public
 def scene(
-    robots, objects=(), *, places: Mapping | None = None, closures: Mapping | None = None,
-    name: str = "scene", analytic: bool | None = None,
+    robots: Any, objects: Any = (), *, places: Mapping[Any, Any] | None = None,
+    closures: Mapping[Any, Any] | None = None, name: str = "scene", analytic: bool | None = None,
 ) -> Model:  # fmt: skip
     """One model of several: robots and objects in one world, compiled and batched like any other.
 

@@ -50,6 +50,9 @@ class Simulator(Generic[Ran]):
     machines without a compiler.
     """
 
+    contacts: Any
+    solver: ContactSolver | None
+
     model: Model
     dt: float
     integrator: str
@@ -81,8 +84,8 @@ class Simulator(Generic[Ran]):
     def __init__(
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
-        control: Callable | None = None, substeps: int = 1, threads: int = 1,
-        dtype: str = "float64", arch: str | None = None, contacts=None,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
+        dtype: str = "float64", arch: str | None = None, contacts: Any=None,
         solver: ContactSolver | None = None,
     ):  # fmt: skip
         _check_options(model, dt, integrator, target, batch, passive, control, substeps, threads,
@@ -124,7 +127,7 @@ class Simulator(Generic[Ran]):
             rest = None if rest.empty else rest
         return Contacting(model, self.contacts, solver, self.dt, damping, friction), rest
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         """The arguments: another process finds the compiled step in the cache, or compiles it."""
         options = {
             "target": self.target, "batch": self.batch, "passive": self.passive,
