@@ -21,7 +21,7 @@ from .errors import GrublerError, InputError
 from .typing import Function
 
 if TYPE_CHECKING:
-    from .typing import Array
+    pass
 
 FAILURES = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError,
@@ -283,7 +283,7 @@ def _wrong_size(given: Mapping[Any, Any], name: str, value) -> str | None:
     return f"{name} has shape {shape}, expected ({size},)"
 
 
-def shown(x: Array | None) -> str:
+def shown(x: Any) -> str:
     """An argument in a message: its value where that is short, and its type."""
     try:
         text = repr(x)

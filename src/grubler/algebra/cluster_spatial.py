@@ -30,7 +30,7 @@ def split(x: Array | None, sizes: Sequence[int]) -> list[Any]:
     return parts
 
 
-def block_diagonal(blocks: Sequence):
+def block_diagonal(blocks: Sequence[Any]) -> Array:
     """block({Z_i}): matrices of any shape on the diagonal, such as a cluster's inertias (14)."""
     if len(blocks) < 2:
         return blocks[0] if blocks else np.zeros((0, 0))

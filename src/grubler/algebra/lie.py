@@ -21,10 +21,14 @@ floats and symbols.
 from __future__ import annotations
 
 from math import factorial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .spatial import cross, half_angle, skew
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 NEAR = 0.25  # rad²: below, TERMS terms of the series are exact to the last digit
 TERMS = 7  # NEAR**7 / 16! is 3e-18
@@ -46,7 +50,7 @@ _DC = [-2.0 * (k + 1) / factorial(2 * k + 5) for k in range(TERMS)]
 _COT = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600]
 
 
-def scalars(w):
+def scalars(w: Array) -> tuple[Any, Array, Array]:
     """(A, B, C) of a rotation vector."""
     quarter, cosine, sine = half_angle(w)  # of θ/2; the sine over θ/2
     s = 4.0 * quarter
@@ -55,47 +59,47 @@ def scalars(w):
     return 1.0 - s * C, 0.5 * (sine * sine), C
 
 
-def rotation(w):
+def rotation(w: Array) -> Any:
     """exp [w x] (3, 3), from the turned frame's coordinates to those before."""
     A, B, _ = scalars(w)
     W = skew(w)
     return np.eye(3) + A * W + B * (W @ W)
 
 
-def advance(w, l):
+def advance(w: Array, l: Array) -> Array:
     """The way of the origin along a screw of one unit of time, in the axes before it (3,)."""
     _, B, C = scalars(w)
     wl = cross(w, l)
     return l + B * wl + C * cross(w, wl)
 
 
-def advance_inverse(w, d):
+def advance_inverse(w: Array, d: Any) -> Any:
     """The linear part l of the twist whose rotation vector is w and whose origin goes by d (3,)."""
     wd = cross(w, d)
     return d - 0.5 * wd + _cotangent(w) * cross(w, wd)
 
 
-def rotation_jacobian(w):
+def rotation_jacobian(w: Array) -> Array:
     """J (3, 3): a rotation vector w + dw turns as w does, and then by J dw."""
     _, B, C = scalars(w)
     W = skew(w)
     return np.eye(3) - B * W + C * (W @ W)
 
 
-def rotation_jacobian_inverse(w):
+def rotation_jacobian_inverse(w: Array) -> Array:
     """J⁻¹ (3, 3)."""
     W = skew(w)
     return np.eye(3) + 0.5 * W + _cotangent(w) * (W @ W)
 
 
-def twist_jacobian(x):
+def twist_jacobian(x: Array) -> Array:
     """J (6, 6): a twist x + dx moves as x does, and then by J dx."""
     w, l = x[:3], x[3:]
     J = rotation_jacobian(w)
     return np.block([[J, np.zeros((3, 3))], [_mixed(w, l), J]])
 
 
-def twist_jacobian_inverse(x):
+def twist_jacobian_inverse(x: Array) -> Array:
     """J⁻¹ (6, 6)."""
     w, l = x[:3], x[3:]
     inverse = rotation_jacobian_inverse(w)

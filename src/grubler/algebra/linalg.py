@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..typing import Array
 
 
-def joined(parts: Sequence[Any], shape: tuple[int, ...] = (0,), axis: int = 0) -> Array:
+def joined(parts: Any, shape: tuple[int, ...] = (0,), axis: int = 0) -> Array:
     """Arrays one after the other; of none, an empty array of a shape (a model without joints)."""
     return np.concatenate(parts, axis=axis) if len(parts) else np.zeros(shape)
 
@@ -29,7 +29,7 @@ def stacked(parts: Sequence[Any], shape: tuple[int, ...]) -> Array:
     return np.stack(parts) if len(parts) else np.zeros(shape)
 
 
-def symmetric(M: Array) -> Array:
+def symmetric(M: Any) -> Array:
     """A symmetric matrix from the upper triangle of M.
 
     On symbols the lower entries fall out of the expression graph and are never computed; on
@@ -166,19 +166,19 @@ class RowSpace:
                    for j in range(m, self.n)]  # fmt: skip
         return np.stack([np.stack([c[i] for c in columns]) for i in range(self.n)])
 
-    def coefficients(self, b):
+    def coefficients(self, b: Array) -> Array:
         """The y for which K' y is nearest to b: its coefficients on the rows of K."""
         x = [b[i] for i in range(self.n)]
         for reflection in self._reflections:
             x = _reflect(reflection, x)
         m = len(self.L)
-        y: list = [None] * m
+        y: list[Any] = [None] * m
         for k in reversed(range(m)):
             rest = sum((self.L[j][k] * y[j] for j in range(k + 1, m)), 0.0)
             y[k] = (x[k] - rest) / self.L[k][k]
         return stacked(y, (0,))
 
-    def least_norm(self, b):
+    def least_norm(self, b: Array) -> Array:
         """The shortest x with K x = b."""
         y = []
         for k, row in enumerate(self.L):

@@ -132,7 +132,7 @@ def quaternion_product(a: Array, b: Array) -> Array:
     )
 
 
-def half_angle(w):
+def half_angle(w: Array) -> tuple[Any, Array, Array]:
     """(h², cos h, sin h / h) for half the angle h of a rotation vector, accurate at zero."""
     half2 = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) / 4.0
     small = half2 < 1e-8
@@ -142,13 +142,13 @@ def half_angle(w):
     return half2, c, s
 
 
-def quaternion_exp(w):
+def quaternion_exp(w: Array) -> Array:
     """The unit quaternion of a rotation vector, accurate at zero, without a branch on values."""
     _, c, s = half_angle(w)
     return np.stack([c, s * w[0] / 2, s * w[1] / 2, s * w[2] / 2])
 
 
-def quaternion_log(q):
+def quaternion_log(q: Array) -> Array:
     """The rotation vector of a unit quaternion, |result| <= pi; of the two of half a turn, that
     along the quaternion's vector part."""
     n2 = q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
@@ -262,12 +262,12 @@ class Transform:
         turn = Turn.of(self.E)
         return symmetric(self.E.T @ A @ self.E) if turn is None else turn._rotated(A)
 
-    def rotated_back(self, M):
+    def rotated_back(self, M: Array) -> Array | Array:
         """E' M E of any 3x3 matrix."""
         turn = Turn.of(self.E)
         return self.E.T @ M @ self.E if turn is None else turn.rotated_back(M)
 
-    def sandwich(self, M, other: Transform):
+    def sandwich(self, M: Array, other: Any) -> Array:
         """X' M Y for a general 6x6 block between two bodies."""
         return self.forces_back(other.forces_back(M.T).T)
 
@@ -325,7 +325,7 @@ class Turn(Transform):
     def _rotated(self, A):
         return self._rotate(A, symmetric=True)
 
-    def rotated_back(self, M):
+    def rotated_back(self, M: Array) -> Array:
         return self._rotate(M, symmetric=False)
 
     def _rotate(self, M, symmetric: bool):
@@ -373,10 +373,10 @@ class TurnThenShift(Transform):
     def rotate_back(self, x: Array) -> Any:
         return self.turned.rotate_back(x)
 
-    def rotated_back(self, M):
+    def rotated_back(self, M: Array) -> Any:
         return self.turned.rotated_back(M)
 
-    def motion(self, m):
+    def motion(self, m: Array) -> Any:
         return self.lever.motion(self.turned.motion(m))
 
     def motions(self, M: Array) -> Array:

@@ -55,7 +55,7 @@ def skew(p: Array) -> Array:
     return casadi.array(casadi.densify(casadi.skew(to_sx(p))), ndim=2)
 
 
-def symmetric(M: Array) -> Array:
+def symmetric(M: Any) -> Array:
     """A matrix with symbols, its lower triangle replaced by the mirrored upper one."""
     M = M.to_casadi()
     return casadi.array(casadi.densify(casadi.triu(M) + casadi.triu(M, False).T), ndim=2)
@@ -133,51 +133,51 @@ class Scalar:
     __slots__ = ("node",)
 
     def __init__(self, node: casadi.SX):
-        self.node = node
+        self.node: Any = node
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Scalar:
         return apply("add", self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Scalar:
         return apply("add", other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Scalar:
         return apply("sub", self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Scalar:
         return apply("sub", other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Scalar:
         return apply("mul", self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Any) -> Scalar:
         return apply("mul", other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Scalar:
         return apply("div", self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Scalar:
         return apply("div", other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Scalar:
         return apply("neg", self)
 
 
-def apply(op: str, *operands) -> Scalar:
+def apply(op: str, *operands: Any) -> Scalar:
     """One of CasADi's operations, by its name, on one or two scalars or numbers."""
     nodes = [x.node if isinstance(x, Scalar) else float(x) for x in operands]
     make = casadi.SX.unary if len(nodes) == 1 else casadi.SX.binary
     return Scalar(make(_OPERATION_CODES[op], *nodes))
 
 
-def elements(x) -> list[Scalar]:
+def elements(x: Array) -> list[Scalar]:
     """The elements of a symbolic array, row by row."""
     matrix = casadi.densify(casadi.SX(x.to_casadi()))
     matrix = matrix.T if x.ndim == 2 else matrix
     return [Scalar(node) for node in matrix.elements()]
 
 
-def assembled(scalars: Sequence, shape: tuple[int, ...]):
+def assembled(scalars: Sequence[Any], shape: tuple[int, ...]) -> Array | Array:
     """The array of a shape whose elements, row by row, are scalars or numbers."""
     if not any(isinstance(x, Scalar) for x in scalars):
         return np.array(scalars, dtype=float).reshape(shape)
@@ -186,7 +186,9 @@ def assembled(scalars: Sequence, shape: tuple[int, ...]):
     return from_sx(casadi.reshape(column, *shape[::-1]).T if len(shape) == 2 else column, shape)
 
 
-def trace(fn: Callable, shapes: Sequence[tuple[int, ...]], name: str = "f") -> casadi.Function:
+def trace(
+    fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]], name: str = "f"
+) -> casadi.Function:
     """The CasADi Function of a NumPy function: `fn` run once on symbols of the given shapes.
 
     One- and two-dimensional arguments; the outputs are those of `fn`, in order.
@@ -256,19 +258,23 @@ class Derivative:
     a derivative by the first argument.
     """
 
-    def __init__(self, fn: Callable, sizes: Sequence[int], wrt: int = 1):
-        self.arguments = [casadi.SX.sym(f"x{i}", n) for i, n in enumerate(sizes)]
+    def __init__(self, fn: Callable[..., Any], sizes: Sequence[int], wrt: int = 1):
+        self.arguments: list[Any] = [casadi.SX.sym(f"x{i}", n) for i, n in enumerate(sizes)]
         outputs = fn(*[from_sx(x, (n,)) for x, n in zip(self.arguments, sizes, strict=True)])
         columns = [to_sx(out) for out in outputs]
-        self.shapes = [[(c.size1(), n) for n in sizes[:wrt]] for c in columns]
-        self.jacobians = [[casadi.jacobian(c, x) for x in self.arguments[:wrt]] for c in columns]
-        self.constant = all(row[0].nnz() == 0 for row in self.jacobians)
+        self.shapes: list[list[tuple[Any, int]]] = [
+            [(c.size1(), n) for n in sizes[:wrt]] for c in columns
+        ]
+        self.jacobians: list[list[Any]] = [
+            [casadi.jacobian(c, x) for x in self.arguments[:wrt]] for c in columns
+        ]
+        self.constant: bool = all(row[0].nnz() == 0 for row in self.jacobians)
         self._function = casadi.Function(
             "jacobians", self.arguments, [J for row in self.jacobians for J in row],
             {"allow_free": True},
         )  # fmt: skip
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> list[list[Array] | list[Array]]:
         flat = [J for row in self.jacobians for J in row]
         shapes = [shape for row in self.shapes for shape in row]
         if is_symbolic(*arguments) or self._function.has_free():
@@ -283,7 +289,7 @@ class Derivative:
         return [values[i : i + wrt] for i in range(0, len(values), wrt)]
 
 
-def function_of(inputs: Sequence, outputs: Sequence, name: str = "f") -> casadi.Function:
+def function_of(inputs: Sequence[Any], outputs: Sequence[Any], name: str = "f") -> casadi.Function:
     """The CasADi Function from symbolic arrays (pure symbols) to arrays built from them."""
     options = {"allow_free": True}  # reported by `free_symbols`, with a message of our own
     return casadi.Function(name, [to_sx(a) for a in inputs], [to_sx(o) for o in outputs], options)
@@ -294,14 +300,14 @@ def free_symbols(function: casadi.Function) -> list[str]:
     return [str(s) for s in function.free_sx()] if function.has_free() else []
 
 
-def received_from_around(inputs: Sequence, outputs: Sequence):
+def received_from_around(inputs: Sequence[Any], outputs: Sequence[Any]) -> Array | Array:
     """A symbolic array of the symbols that outputs are built from besides the inputs."""
     function = function_of(inputs, outputs)
     free = list(function.free_sx()) if function.has_free() else []
     return assembled([Scalar(node) for node in free], (len(free),))
 
 
-def external(name: str, library) -> casadi.Function:
+def external(name: str, library: Any) -> casadi.Function:
     """A Function of a shared library with CasADi's C interface, loaded."""
     return casadi.external(name, str(library))
 

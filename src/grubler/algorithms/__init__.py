@@ -6,7 +6,7 @@ Every function is pure and takes the model first. Arrays may be floats or symbol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..typing import ArrayLike, Floats, Forces, Frame
 
-FORWARD = {
+FORWARD: dict[Any, Any] = {
     "c_aba": c_aba.c_aba,
     "projection": _projection.projection,
     "lagrange": lagrange.lagrange,
@@ -64,14 +64,14 @@ FORWARD = {
     "approximate": approximate.approximate_aba,
     "unconstrained": approximate.unconstrained_aba,
 }
-INVERSE = {
+INVERSE: dict[Any, Any] = {
     "c_rnea": c_rnea.c_rnea,
     "projected": _projection.projected_rnea,
     "approximate": approximate.approximate_rnea,
     "unconstrained": approximate.unconstrained_rnea,
 }
-MASS = {"c_crba": c_crba.c_crba, "projected": _projection.projected_mass_matrix}
-OSIM = {  # more of them, and the function, in grubler.constrained
+MASS: dict[Any, Any] = {"c_crba": c_crba.c_crba, "projected": _projection.projected_mass_matrix}
+OSIM: dict[Any, Any] = {  # more of them, and the function, in grubler.constrained
     "c_efpa": c_efpa.c_efpa,
     "projected": _projection.projected_efpa,
     "approximate": approximate.approximate_efpa,

@@ -11,7 +11,7 @@ where articulated inertias couple the bodies of a cluster.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ..typing import Array
 
 
-def c_crba(model: Model, q: Array) -> Array:
+def c_crba(model: Model, q: Any) -> Array:
     """The mass matrix M (nv, nv), so that M a + bias = tau."""
     return mass_matrix_of(outward(model, q))
 
 
-def mass_matrix_of(sweep):
+def mass_matrix_of(sweep: Any) -> Array:
     """The mass matrix from the states of the sweep."""
     IC, n = composite_inertias(sweep), [state.cluster.nv for state in sweep]
     M = [[np.zeros((i, j)) for j in n] for i in n]
@@ -48,7 +48,7 @@ def mass_matrix_of(sweep):
     return np.block(M) if n else np.zeros((0, 0))
 
 
-def composite_inertias(sweep):
+def composite_inertias(sweep: Any) -> dict[int, Array]:
     """Composite inertias by body, the children's subtrees added leaves first."""
     IC = dict(enumerate(sweep.robot.I))
     for state in reversed(sweep):

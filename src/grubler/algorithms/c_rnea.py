@@ -14,7 +14,7 @@ S_k' f_k (31) the same recursion backwards. The equations of a body are in newto
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..algebra.linalg import joined
 from ..mechanism.parts import WORLD
@@ -34,7 +34,7 @@ def c_rnea(
     return joint_forces(motion, net_forces(motion, f_ext))
 
 
-def net_forces(motion: Motion, f_ext=None) -> dict:
+def net_forces(motion: Motion, f_ext: Mapping[int, Array] | None = None) -> dict[Any, Any]:
     """The force on each body that its motion takes (34), less the external ones, by index.
 
     (6,) in the body's frame of the sweep; (1,), a moment, of a body known by its spin.
@@ -54,7 +54,7 @@ def net_forces(motion: Motion, f_ext=None) -> dict:
     return f
 
 
-def forces_across(motion: Motion, f: dict) -> dict:
+def forces_across(motion: Motion, f: dict[Any, Any]) -> dict[Any, Any]:
     """The force across each tree joint (35), that on its body with all it carries, by index."""
     f = dict(f)
     for state in reversed(motion.sweep):
@@ -65,7 +65,7 @@ def forces_across(motion: Motion, f: dict) -> dict:
     return f
 
 
-def joint_forces(motion: Motion, f: dict):
+def joint_forces(motion: Motion, f: dict[Any, Any]) -> Array:
     """tau (nv,): forces collected towards the world (35), projected onto the joints (31)."""
     f, tau = forces_across(motion, f), []
     for state in motion.sweep:
@@ -74,7 +74,7 @@ def joint_forces(motion: Motion, f: dict):
     return joined(tau)
 
 
-def felt(motion: Motion, joint: JointState, f: dict):
+def felt(motion: Motion, joint: JointState, f: Any) -> Any:
     """The force that a tree joint takes (n,), with its armature's."""
     i, armature = joint.body.index, joint.body.joint.armature
     own = joint.S.T @ f[i]

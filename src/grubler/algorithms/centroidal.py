@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from .newton_euler import accelerated
 from .sweep import outward
 
 if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+
     pass
 
 
@@ -26,7 +29,7 @@ class Centroidal(NamedTuple):
     matrix: np.ndarray
 
 
-def com(model, q):
+def com(model: Model, q: Any) -> Any:
     """The centre of mass (3,) in the world."""
     return _com(model, body_transforms(outward(model, q, keep_frame=None)))
 
@@ -36,12 +39,12 @@ def _com(model, poses):
     return sum(moments[1:], moments[0]) / model.mass if moments else np.zeros(3)
 
 
-def com_jacobian(model, q):
+def com_jacobian(model: Model, q: Any) -> Any:
     """J (3, nv): the velocity of the centre of mass is J v."""
     return centroidal(model, q).matrix[3:] / model.mass
 
 
-def com_acceleration(model, q, v, a):
+def com_acceleration(model: Model, q: Array, v: Array | None, a: Array | None) -> Any:
     """The acceleration of the centre of mass (3,) in the world; a=None: at a = 0, dJ/dt v."""
     sweep = outward(model, q, v, keep_frame=None)
     poses, motion = body_transforms(sweep), accelerated(sweep, a).bodies
@@ -53,7 +56,7 @@ def com_acceleration(model, q, v, a):
     return total / model.mass + model.gravity
 
 
-def centroidal(model, q, v=None) -> Centroidal:
+def centroidal(model: Model, q: Array, v: Array | None = None) -> Centroidal:
     """Centre of mass, centroidal momentum (given v) and its matrix."""
     sweep = outward(model, q, keep_frame=None)
     poses = body_transforms(sweep)

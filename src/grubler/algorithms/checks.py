@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 AXES = ("local", "world", "world_aligned")
 
 
-def checked(model: Model, **arguments):
+def checked(model: Model, **arguments: Any) -> Any:
     """Configurations q, q0, q1 and vectors v, a, tau, xi of the right shape, in the order given;
     None stays None."""
     out = []
@@ -49,7 +49,7 @@ def checked(model: Model, **arguments):
     return out[0] if len(out) == 1 else out
 
 
-def checked_number(what: str, x):
+def checked_number(what: str, x: Any) -> Any:
     """A finite number, or a symbol; an array of one is that one."""
     if is_symbolic(x) and x.shape == (1,):
         return x[0]
@@ -60,7 +60,7 @@ def checked_number(what: str, x):
     return x if is_symbolic(x) else float(x)
 
 
-def check_given_with_a(v, a) -> None:
+def check_given_with_a(v: Array, a: Array) -> None:
     """Refuse an acceleration without a velocity: nothing would be computed from it."""
     if a is not None and v is None:
         raise InputError("a is given without v: give v, too, zero for a robot at rest")
@@ -99,7 +99,7 @@ def _six(name: str, f):
     return f if is_symbolic(f) else as_vector(f"f_ext of body '{name}'", f, 6)
 
 
-def checked_frame(model: Model, frame: str) -> Frame:
+def checked_frame(model: Model, frame: str | Frame) -> Frame:
     return frame if isinstance(frame, Frame) else model.frame(frame)
 
 
@@ -116,7 +116,7 @@ def with_mass(model: Model) -> Model:
     return model
 
 
-def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
+def checked_frames(model: Model, frames: Any) -> list[tuple[Frame, tuple[int, ...]]]:
     """(frame, rows) pairs from names, or (name, rows) with rows of [angular; linear]."""
     if isinstance(frames, (str, Frame)):
         frames = [frames]
@@ -164,7 +164,7 @@ def pick(
     return methods[method]
 
 
-def checked_result(model: Model, a: Array) -> Array | None:
+def checked_result(model: Model, a: Array) -> Array:
     """Refuse an acceleration that is not finite: some coordinate moves no inertia."""
     if not is_symbolic(a) and not np.all(np.isfinite(a)):
         name = model.v_names[int(np.flatnonzero(~np.isfinite(a))[0]) % model.nv]

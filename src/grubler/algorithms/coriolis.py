@@ -24,7 +24,8 @@ order of two moves makes, ½ (G [Gu, Gw]_i - [Gu, Gw]) with the bracket of the j
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ from .sweep import outward
 
 if TYPE_CHECKING:
     from ..model import Model
-    from ..typing import ArrayLike, Floats
+    from ..typing import Array, ArrayLike, Floats
+    from .sweep import ClusterState
 
 
 @public
@@ -66,7 +68,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike) -> Floats:
     return np.block(C) if n else np.zeros((0, 0))
 
 
-def composite_factors(sweep) -> dict:
+def composite_factors(sweep: Any) -> dict[Any, Any]:
     """B by body, the children's subtrees added leaves first."""
     B = {}
     for state in sweep:
@@ -81,7 +83,7 @@ def composite_factors(sweep) -> dict:
     return B
 
 
-def coriolis_factor(I, v):
+def coriolis_factor(I: Array, v: Array) -> Array:
     """B (6, 6) of one body: B v = v ×* I v, and B + B' the rate of I."""
     V = np.block([[skew(v[:3]), np.zeros((3, 3))], [skew(v[3:]), skew(v[:3])]])
     h = I @ v
@@ -90,7 +92,7 @@ def coriolis_factor(I, v):
     return -0.5 * (VI + VI.T + np.block([[n, f], [f, np.zeros((3, 3))]]))
 
 
-def subspace_rate(state, v):
+def subspace_rate(state: ClusterState, v: Array) -> tuple[Array, Array | None]:
     """(dS stacked by body, Gᵀ R Ġ of the armature R or None) of a cluster."""
     k, embedding = state.cluster, state.sweep.robot.embeddings[state.cluster.index]
     positions = {joint.body.index: joint.q for joint in state.joints}
@@ -108,7 +110,9 @@ def subspace_rate(state, v):
     return np.concatenate(out), armature
 
 
-def map_rate(joint, positions, G, y):
+def map_rate(
+    joint: Any, positions: Mapping[int, Array], G: Array, y: Array
+) -> Array | Array | Array:
     """Ġ (nv_span, nv) of a cluster that moves with its velocities y."""
     if not joint.loops:
         return np.zeros(G.shape)
@@ -129,7 +133,7 @@ def map_rate(joint, positions, G, y):
     return columns(rate, np.eye(joint.nv), G.shape[0])
 
 
-def joint_rate(joint):
+def joint_rate(joint: Any) -> Array | Array | None:
     """S̊ (6, nv): how a joint's subspace changes in its own axes; None where it does not."""
     if joint.bias is None:
         return None
@@ -142,7 +146,7 @@ def joint_rate(joint):
     return columns(rate, np.eye(motion.nv))
 
 
-def columns(fn, M, height: int = 6):
+def columns(fn: Any, M: Array, height: int = 6) -> Array | Array:
     """fn of each column, side by side."""
     if M.shape[1] == 0:
         return np.zeros((height, 0))

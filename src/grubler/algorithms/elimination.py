@@ -33,6 +33,7 @@ in p. Two forms save operations, exactly:
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,26 +41,32 @@ from ..algebra.cluster_spatial import block_diagonal
 from ..algebra.linalg import LDL, joined, symmetric
 from .sweep import parent_of
 
+if TYPE_CHECKING:
+    from ..typing import Array
+    from .sweep import ClusterState
+
 
 class Elimination:
     """The joint of a cluster state eliminated, given the cluster's articulated inertia."""
 
-    def __init__(self, state, IA, implicit=None):
+    state: ClusterState
+
+    def __init__(self, state: ClusterState, IA: Array, implicit: Any = None):
         """`implicit` (nv, nv) is added to D: dt times the damping of the joint in a time step."""
         self.state, self.IA = state, IA
         self.U = IA @ state.S  # (49)
         D = state.joint_inertia(self.U)
         self.D = LDL(D if implicit is None else D + implicit)
-        self.plain = state.R is None and implicit is None
+        self.plain: bool = state.R is None and implicit is None
 
     @cached_property
-    def W(self):
+    def W(self) -> Array | None:
         state = self.state
         projected = state.projected and state.parent is not None
         return state.X.forces_back(self.U) if projected else None
 
     @cached_property
-    def held(self):
+    def held(self) -> Any:
         S = self.state.S
         if self.W is not None or len(self.state.cluster.bodies) > 1 or not self.plain:
             return None
@@ -68,7 +75,7 @@ class Elimination:
         moved = np.abs(S)
         return 1.0 - moved.sum(axis=1) if np.all(np.sort(moved, axis=0)[-2:].T == (0, 1)) else None
 
-    def inertia(self):
+    def inertia(self) -> Array:
         """X' I^a X, the cluster's part of its parent's articulated inertia (55), (56)."""
         X = self.state.X
         if self.W is not None:
@@ -76,11 +83,11 @@ class Elimination:
         Ia = symmetric(self.IA - self.D.quadratic(self.U.T))
         return X.congruence(Ia if self.held is None else Ia * np.outer(self.held, self.held))
 
-    def joint_force(self, pA, tau):
+    def joint_force(self, pA: Array, tau: Array) -> Array | Any:
         """u (nv,): the force left to accelerate the joint (49), less that of its armature."""
         return tau - self.state.joint_bias(pA)
 
-    def bias(self, pA, tau, u):
+    def bias(self, pA: Array, tau: Array, u: Array) -> Array:
         """X' p^a, the cluster's part of its parent's bias force (55), (56)."""
         X = self.state.X
         if self.W is not None:
@@ -88,7 +95,7 @@ class Elimination:
         pa = pA + self.U @ self.D.solve(u)
         return X.force_back(pa if self.held is None else self.held * pa + self.state.S @ tau)
 
-    def motion(self, u, a_parent):
+    def motion(self, u: Array, a_parent: Array) -> tuple[Array, Array] | tuple[Any | Array, Any]:
         """(q̈ (nv,), stacked acceleration of the cluster) from the parent's acceleration (52).
 
         `a_parent` is None where the cluster hangs on the world.
@@ -111,7 +118,7 @@ class Elimination:
             y = self.D.solve(u - self.U.T @ rest)
         return y - S.T @ a, rest + S @ y
 
-    def forces(self, F, Y=None):
+    def forces(self, F: Array, Y: Any = None) -> Array:
         """X' (1 - U D⁻¹ S') F: columns of forces carried to the parent, the joint being free (62).
 
         Y = S' F may be given.
@@ -121,25 +128,25 @@ class Elimination:
             return self.state.X.forces_back(F) - self.W @ self.D.solve(Y)
         return self.state.X.forces_back(F - self.U @ self.D.solve(Y))
 
-    def motions(self, A):
+    def motions(self, A: Array) -> Array:
         """(1 - S D⁻¹ U') X A: columns of accelerations carried from the parent, the joint free."""
         moved = self.state.X.motions(A)
         felt = self.U.T @ moved if self.W is None else self.W.T @ A
         return moved - self.state.S @ self.D.solve(felt)
 
-    def free_force(self, f):
+    def free_force(self, f: Array) -> Array:
         """(1 - U D⁻¹ S') f on the cluster itself, for a vector or for columns."""
         return f - self.U @ self.D.solve(self.state.S.T @ f)
 
-    def free_motion(self, a):
+    def free_motion(self, a: Array) -> Array:
         """(1 - S D⁻¹ U') a on the cluster itself, for a vector or for columns."""
         return a - self.state.S @ self.D.solve(self.U.T @ a)
 
 
-def eliminations(sweep) -> list[Elimination]:
+def eliminations(sweep: Any) -> list[Elimination]:
     """All joints eliminated, from the articulated inertias alone (49), (55), (56)."""
     IA = [block_diagonal(state.I) for state in sweep]
-    joints: list = [None] * len(sweep)
+    joints: list[Any] = [None] * len(sweep)
     for state in reversed(sweep):
         k, up = state.cluster.index, state.cluster.parent
         joints[k] = Elimination(state, IA[k])
@@ -148,7 +155,7 @@ def eliminations(sweep) -> list[Elimination]:
     return joints
 
 
-def pushed(joints: list[Elimination], forces=None, tau=None):
+def pushed(joints: list[Elimination], forces: Any = None, tau: Array | None = None) -> Array:
     """M⁻¹ (tau + J' f) (nv,): the accelerations that forces cause, on the clusters, by cluster
     (6l,), and on the joints (nv,); None for none."""
     p, u, acc, out = {}, {}, [], []

@@ -16,7 +16,7 @@ Articulated inertias are those of C-ABA at the same q: traced together they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .c_crba import c_crba
 from .c_rnea import c_rnea
@@ -29,8 +29,8 @@ from .sweep import outward
 class Implied(NamedTuple):
     """The equation that a function solves."""
 
-    residual: Callable
-    inverse: Callable
+    residual: Callable[..., Any]
+    inverse: Callable[..., Any]
 
 
 def _residual(model, a, q, v, tau, f_ext=None, method=None):
@@ -55,6 +55,6 @@ _FORWARD_DYNAMICS = {
 }
 
 
-def forward_dynamics_equation(options: Mapping) -> Implied | None:
+def forward_dynamics_equation(options: Mapping[Any, Any]) -> Implied | None:
     """The equation of forward dynamics by a method; None where it is solved another way."""
     return _FORWARD_DYNAMICS.get(options.get("method", "c_aba"))

@@ -49,7 +49,7 @@ def kinematics(
     return Kinematics(rotation, position, velocity, _by_body(sweep, sweep.accelerations(a)))
 
 
-def body_transforms(sweep) -> dict[int, Transform]:
+def body_transforms(sweep: Any) -> dict[int, Transform]:
     """X_BW from the world to every body, by body index."""
     X = {WORLD: Transform.identity()}
     for state in sweep:
@@ -76,7 +76,7 @@ def frame_pose(model: Model, q: Any, frame: Frame) -> tuple[Array, Array]:
     return X.E.T, X.r
 
 
-def in_axes(axes: str, X: Transform, M):
+def in_axes(axes: str, X: Transform | None, M: Array) -> Any:
     """Columns of motions (or one) of a frame in other axes; X leads from the world to the frame.
 
     "local": as they are, at the frame's origin and in its axes. "world_aligned": there, in the
@@ -90,7 +90,7 @@ def in_axes(axes: str, X: Transform, M):
     return inverse.motion(M) if M.ndim == 1 else inverse.motions(M)
 
 
-def frame_jacobian(model, q, frame, axes="local"):
+def frame_jacobian(model: Model, q: Any, frame: Any, axes: str = "local") -> Array:
     """J (6, nv): the velocity of a frame, in the axes named, is J v.
 
     Unit wrenches at the frame are carried down to the base and meet each cluster's subspace.
@@ -109,7 +109,7 @@ def frame_jacobian(model, q, frame, axes="local"):
     return joined(blocks, (6, 0), axis=1)
 
 
-def path_jacobian(sweep, k: int, F) -> dict:
+def path_jacobian(sweep: Any, k: int, F: Array) -> dict[Any, Any]:
     """F' X S by cluster, from k to the base: how forces F (6l, m) on cluster k meet the joints."""
     columns = {}
     for j in sweep.model.tree.inward(k):
@@ -118,7 +118,7 @@ def path_jacobian(sweep, k: int, F) -> dict:
     return columns
 
 
-def frame_velocity(model, q, v, frame, axes="local"):
+def frame_velocity(model: Model, q: Array, v: Array, frame: Frame, axes: str = "local") -> Any:
     """The velocity [angular; linear] of a frame (6,)."""
     if frame.body == WORLD:
         return np.zeros(6)
@@ -127,7 +127,9 @@ def frame_velocity(model, q, v, frame, axes="local"):
     return in_axes(axes, _pose(sweep, frame, axes), local)
 
 
-def frame_acceleration(model, q, v, a, frame, axes="local"):
+def frame_acceleration(
+    model: Model, q: Array, v: Array, a: Array | None, frame: Frame, axes: str = "local"
+) -> Any:
     """The derivative by time of `frame_velocity` (6,); a=None: at a = 0, dJ/dt v.
 
     In the world's axes at the frame's origin that is the acceleration of this point, which moves

@@ -14,12 +14,16 @@ fewer operations).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.spatial import cross, rigid_parts, skew
 from ..mechanism.parts import WORLD
 from .sweep import JointState, Sweep
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ class Motion:
     joints: dict[int, np.ndarray]
 
 
-def accelerated(sweep: Sweep, a=None) -> Motion:
+def accelerated(sweep: Sweep, a: Array | None = None) -> Motion:
     """The motion of all bodies (33) at acceleration a (nv,); None: a = 0, the robot coasting."""
     g, zero = sweep.model.gravity, np.zeros(3)
     bodies, joints = {WORLD: Moving(zero, zero, -g, np.zeros((3, 3)))}, {}
@@ -58,7 +62,7 @@ def accelerated(sweep: Sweep, a=None) -> Motion:
     return Motion(sweep, bodies, joints)
 
 
-def moved(joint: JointState, up: Moving, acceleration) -> Moving:
+def moved(joint: JointState, up: Moving, acceleration: Array) -> Moving:
     """The motion of a body from its parent's (33)."""
     X, S = joint.X, joint.S
     vJ, aJ = S @ joint.rate, S @ acceleration
@@ -69,7 +73,7 @@ def moved(joint: JointState, up: Moving, acceleration) -> Moving:
     return Moving(w, dw, A, skew(dw) + skew(w) @ skew(w))
 
 
-def body_force(I, body: Moving, spin):
+def body_force(I: Array, body: Moving, spin: Any) -> Array:
     """Rate of change of a body's momentum (34), with that of the rotors' `spin` (3,), or None.
 
     Io dw + w x Io w by elements of Io: those on the diagonal as in Euler's equations, a product of
@@ -87,7 +91,9 @@ def body_force(I, body: Moving, spin):
     return np.concatenate([moment, m * body.A + U @ mc])
 
 
-def rotor_force(J, joint: JointState, up: Moving, acceleration):
+def rotor_force(
+    J: Array, joint: JointState, up: Moving, acceleration: Array
+) -> tuple[Array, Any | Any]:
     """(the moment (1,) on a body known by its spin, its angular momentum (3,)).
 
     J is the moment of inertia about the axis; both are of the absolute spin.

@@ -20,7 +20,7 @@ all bodies above them once the loops have taken theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def _constraint_forces(model, q, v, a, f_ext, torques):
     )
 
 
-def _multipliers(cluster, positions, force) -> dict:
+def _multipliers(cluster, positions, force) -> dict[Any, Any]:
     """λ of each loop of a cluster, all rows, by the loop's name: Kᵀ λ = force."""
     joint = cluster.embedding
     K, _ = stack_rows(joint.bodies, cluster.loops, positions, None)

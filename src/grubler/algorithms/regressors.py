@@ -25,7 +25,7 @@ the regressor at random states: columns are taken in order, each that the ones b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from .sweep import outward
 
 if TYPE_CHECKING:
     from ..model import Model
-    from ..typing import ArrayLike, Floats
+    from ..typing import Array, ArrayLike, Floats
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 SPANNED = 1e-8  # of a column's length: what is left of it outside the span of those before
@@ -73,7 +73,7 @@ def regressor(
     return joined([own[:, in_order], *joint_columns(motion, v, friction)], axis=1)
 
 
-def body_regressor(body):
+def body_regressor(body: Any) -> Array:
     """(6, 10): the net force on a body in motion (newton_euler.py), by its parameters."""
     moments = _moments(body.dw) + skew(body.w) @ _moments(body.w)
     top = np.concatenate([np.zeros((3, 1)), -skew(body.A), moments], axis=1)
@@ -93,9 +93,9 @@ def _moments(x):
     )
 
 
-def joint_columns(motion, v, friction: bool) -> list:
+def joint_columns(motion: Any, v: Array, friction: bool) -> list[Any]:
     """Columns of armature, then damping and friction, by tree joint in the order of bodies."""
-    kinds: dict = {"armature": {}, "damping": {}, "friction": {}}
+    kinds: dict[Any, Any] = {"armature": {}, "damping": {}, "friction": {}}
     for state in motion.sweep:
         own = state.cluster.v
         before, after = np.zeros(own.start), np.zeros(v.shape[0] - own.stop)
@@ -147,7 +147,7 @@ class BaseParameters:
     matrix: np.ndarray
     names: tuple[str, ...]
 
-    def values(self, parameters) -> np.ndarray:
+    def values(self, parameters: Any) -> np.ndarray:
         """The base parameters of π."""
         return self.matrix @ parameters
 

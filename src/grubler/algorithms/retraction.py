@@ -16,10 +16,16 @@ Derivatives at ξ = 0 need no more of the exponential, and its own small-angle b
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..algebra.linalg import joined
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def retraction(model, q, xi, order: int = 1):
+
+def retraction(model: Model, q: Array, xi: Array, order: int = 1) -> Array:
     """q ⊕ ξ (nq,), exact to first or second order in ξ (nv,)."""
     parts = []
     for cluster in model.clusters:
@@ -43,7 +49,7 @@ def retraction(model, q, xi, order: int = 1):
     return joined(parts)
 
 
-def _own_rates(joint, own) -> dict:
+def _own_rates(joint, own) -> dict[Any, Any]:
     """The velocities of an explicit or open cluster's independent joints, by body."""
     rates, start = {}, 0
     for body in joint.coordinates:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from ..mechanism.parts import Body
 from ..model import Model
 from ..model.clusters import Cluster
 from ..reduction.reduced import Reduced, reduced, spin_row, unreduced
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +56,11 @@ class JointState:
         return isinstance(self.X, SpinAxis)
 
     @cached_property
-    def bias(self):
+    def bias(self) -> Array | None:
         """The joint's own bias acceleration Ṡ q̇ (6,), or None."""
         return None if self.spin_only else self.body.joint.motion.bias(self.q, self.rate)
 
-    def acceleration(self, a):
+    def acceleration(self, a: Array) -> Array | Any:
         """Of the joint's coordinates (n,), from those of the cluster (nv,); None for a = 0."""
         return self.drift if a is None else self.G @ a + self.drift
 
@@ -80,31 +84,31 @@ class ClusterState:
     sweep: Sweep
     cluster: Cluster
     joints: tuple[JointState, ...]
-    I: list
+    I: list[Any]
     parent: ClusterState | None
 
     @cached_property
     def X(self) -> ClusterTransform:
-        blocks: list = []
+        blocks: list[Any] = []
         for joint, inside in zip(self.joints, self.cluster.inner, strict=True):
             blocks.append(joint.X if inside is None else joint.X @ blocks[inside])
         outputs = tuple(j or 0 for j in self.cluster.output)
         return ClusterTransform(tuple(blocks), outputs, self.parent.sizes if self.parent else (6,))
 
     @cached_property
-    def S(self):
-        S: list = []
+    def S(self) -> Array:
+        S: list[Any] = []
         for joint, inside in zip(self.joints, self.cluster.inner, strict=True):
             rows = joint.S @ joint.G
             S.append(rows if inside is None else joint.X.motions(S[inside]) + rows)  # (24)
         return np.concatenate(S)
 
     @property
-    def v(self):
+    def v(self) -> Any:
         return self.sweep.velocities[self.cluster.index]
 
     @property
-    def c(self):
+    def c(self) -> Any:
         return self.sweep.biases[self.cluster.index]
 
     @cached_property
@@ -116,25 +120,25 @@ class ClusterState:
         return np.concatenate([np.full(joint.nv, joint.armature) for joint in joints])
 
     @cached_property
-    def R(self):
+    def R(self) -> Array | None:
         if self._armatures is None:
             return None
         G = np.concatenate([joint.G for joint in self.joints])
         return symmetric((G.T * self._armatures) @ G)
 
     @cached_property
-    def r(self):
+    def r(self) -> Any:
         if self._armatures is None or self.sweep.v is None:
             return None
         G = np.concatenate([joint.G for joint in self.joints])
         return (G.T * self._armatures) @ np.concatenate([joint.drift for joint in self.joints])
 
-    def joint_inertia(self, U):
+    def joint_inertia(self, U: Array) -> Array:
         """D = S' U (49), with the armature of the tree joints."""
         D = self.S.T @ U
         return D if self.R is None else D + self.R
 
-    def joint_bias(self, p):
+    def joint_bias(self, p: Array) -> Array | Any:
         """What the joint feels of forces p on the bodies, and of its armature's drift."""
         felt = self.S.T @ p
         return felt if self.r is None else felt + self.r
@@ -165,36 +169,40 @@ class ClusterState:
         """The rows of each body in stacked quantities."""
         return tuple(joint.X.size for joint in self.joints)
 
-    def split(self, x) -> list:
+    def split(self, x: Array) -> list[Any]:
         """A stacked quantity of this cluster by body."""
         return split(x, self.sizes)
 
-    def on_body(self, place: int, F):
+    def on_body(self, place: int, F: Array) -> Array:
         """Columns of forces (6, m) on one of the bodies, as forces on the cluster (6l, m)."""
         m = F.shape[1]
         parts = [F if i == place else np.zeros((n, m)) for i, n in enumerate(self.sizes)]
         return np.concatenate(parts)
 
 
-class Sweep(Sequence):
+class Sweep(Sequence[Any]):
     """The states of all clusters, parents first; `robot` are the bodies in the sweep's frames."""
 
-    def __init__(self, model: Model, robot: Reduced, v):
+    model: Model
+    robot: Reduced
+    v: Array
+
+    def __init__(self, model: Model, robot: Reduced, v: Array | None):
         self.model, self.robot, self.v = model, robot, v
         self._states: list[ClusterState] = []
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> ClusterState:
         return self._states[k]
 
     def __len__(self) -> int:
         return len(self._states)
 
     @cached_property
-    def velocities(self) -> list:
+    def velocities(self) -> list[Any]:
         """Stacked body velocities of each cluster (33), None without v."""
         if self.v is None:
             return [None] * len(self)
-        out: list = []
+        out: list[Any] = []
         for state in self:
             up, vs = state.parent, []
             carried = [np.zeros(6)] if up is None else up.split(out[up.cluster.index])
@@ -205,13 +213,13 @@ class Sweep(Sequence):
         return out
 
     @cached_property
-    def biases(self) -> list:
+    def biases(self) -> list[Any]:
         """Stacked bias accelerations across the joint of each cluster (26), None without v."""
         if self.v is None:
             return [None] * len(self)
         out = []
         for state, velocity in zip(self, self.velocities):
-            cs: list = []
+            cs: list[Any] = []
             for joint, inside, v in zip(state.joints, state.cluster.inner, state.split(velocity)):
                 c = joint.S @ joint.drift
                 if not joint.spin_only:
@@ -221,7 +229,7 @@ class Sweep(Sequence):
             out.append(np.concatenate(cs))
         return out
 
-    def accelerations(self, a) -> list:
+    def accelerations(self, a: Array) -> list[Any]:
         """Stacked spatial accelerations of all clusters (33), without gravity; of the biases alone
         where a is None."""
         out: list = []
@@ -230,12 +238,14 @@ class Sweep(Sequence):
             out.append(state.X.motion(parent_of(out, state.cluster, np.zeros(6))) + own)
         return out
 
-    def stack(self, by_body: dict) -> list:
+    def stack(self, by_body: dict[Any, Any]) -> list[Any]:
         """What bodies have, by index, stacked by cluster."""
         return [np.concatenate([by_body[i] for i in state.cluster.bodies]) for state in self]
 
 
-def outward(model: Model, q, v=None, keep_frame: Collection[int] | None = ()) -> Sweep:
+def outward(
+    model: Model, q: Any, v: Array | None = None, keep_frame: Collection[int] | None = ()
+) -> Sweep:
     """The states of all clusters at (q, v).
 
     Bodies in `keep_frame` have their described frame, and six coordinates even where their spin
@@ -271,6 +281,6 @@ def base_acceleration(model: Model) -> np.ndarray:
     return np.concatenate([np.zeros(3), -model.gravity])
 
 
-def parent_of(values: list, cluster: Cluster, world):
+def parent_of(values: list[Any], cluster: Cluster, world: Any) -> Any:
     """A quantity of the parent cluster, or the world's."""
     return world if cluster.parent is None else values[cluster.parent]

@@ -26,6 +26,9 @@ then: det K_d changes its sign. Such a configuration is refused, as one that sta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.cluster_spatial import block_diagonal
@@ -35,13 +38,17 @@ from ..compiler import iterate, precision
 from ..coordinates.newton import LIMIT, beyond_slack, equations, largest_entry, reversal
 from ..errors import ClosureError
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+
 STEPS = 25  # Newton steps at most; 3 to 6 are usual
 SINGLE = 1e-10  # relative spacing of numbers above which they are single precision
 CLOSURE = {False: 1e-13, True: 1e-6}  # m or rad: Newton steps end here, in double and single
 CLOSED = {False: 1e-10, True: 1e-5}  # m or rad: what stays open beyond it has not been closed
 
 
-def integrate(model, q, xi):
+def integrate(model: Model, q: Array, xi: Array) -> Array:
     """q ⊕ ξ (nq,)."""
     parts = []
     for cluster in model.clusters:
@@ -55,7 +62,7 @@ def integrate(model, q, xi):
     return joined(parts)
 
 
-def difference(model, q0, q1):
+def difference(model: Model, q0: Array, q1: Array) -> Array:
     """q1 ⊖ q0 (nv,)."""
     parts = []
     for cluster in model.clusters:
@@ -67,7 +74,7 @@ def difference(model, q0, q1):
     return joined(parts)
 
 
-def interpolate(model, q0, q1, t):
+def interpolate(model: Model, q0: Array, q1: Array, t: Any) -> Array:
     """q0 ⊕ t (q1 ⊖ q0) (nq,); Newton steps begin at the same share of every joint's increment."""
     parts = []
     for cluster in model.clusters:
@@ -77,7 +84,7 @@ def interpolate(model, q0, q1, t):
     return joined(parts)
 
 
-def tangent_map(model, q):
+def tangent_map(model: Model, q: Any) -> Array:
     """T (nq, nv)."""
     blocks = []
     for cluster in model.clusters:
@@ -92,7 +99,7 @@ def tangent_map(model, q):
     return block_diagonal(blocks)
 
 
-def integrate_derivatives(model, q, xi):
+def integrate_derivatives(model: Model, q: Array, xi: Array) -> tuple[Array, Array]:
     """(A, B), each (nv, nv): q ⊕ ξ changes by A δ + B dξ."""
     by_q, by_xi = [], []
     for cluster in model.clusters:
@@ -106,7 +113,7 @@ def integrate_derivatives(model, q, xi):
     return block_diagonal(by_q), block_diagonal(by_xi)
 
 
-def difference_derivatives(model, q0, q1):
+def difference_derivatives(model: Model, q0: Array, q1: Array) -> tuple[Array, Array]:
     """(A, B), each (nv, nv): q1 ⊖ q0 changes by A δ0 + B δ1."""
     by_q0, by_q1 = [], []
     for cluster in model.clusters:
@@ -127,7 +134,7 @@ def difference_derivatives(model, q0, q1):
     return block_diagonal(by_q0), block_diagonal(by_q1)
 
 
-def moved(joint, q, x):
+def moved(joint: Any, q: Array, x: Array) -> Array:
     """A cluster's part of q after increments x of the joints whose positions it holds."""
     parts, i, j = [], 0, 0
     for body in joint.coordinates:
@@ -137,7 +144,7 @@ def moved(joint, q, x):
     return joined(parts)
 
 
-def increments(joint, q0, q1):
+def increments(joint: Any, q0: Array, q1: Array) -> Array:
     """The increments of the joints whose positions are a cluster's part of q."""
     parts, i = [], 0
     for body in joint.coordinates:
@@ -147,7 +154,7 @@ def increments(joint, q0, q1):
     return joined(parts)
 
 
-def closed(joint, q, x):
+def closed(joint: Any, q: Array, x: Array) -> Array:
     """A closed implicit cluster's part of q near q ⊕ x, its independent increments kept.
 
     Where it cannot be closed there: a ClosureError on floats, NaN in compiled code."""
@@ -183,7 +190,7 @@ def closed(joint, q, x):
     return found
 
 
-def side(joint, positions):
+def side(joint: Any, positions: Mapping[int, Array]) -> float | Array:
     """The sign of det K_d, up to that of the order of elimination."""
     pivots, _ = joint.pivots(positions)
     sign = 1.0
@@ -192,18 +199,18 @@ def side(joint, positions):
     return sign
 
 
-def whole(joint) -> bool:
+def whole(joint: Any) -> bool:
     """Whether each joint is independent or dependent in all its coordinates."""
     return sum(body.joint.nv for body in independent_bodies(joint)) == joint.nv
 
 
-def independent_bodies(joint) -> list:
+def independent_bodies(joint: Any) -> list[Any]:
     """The bodies all of whose joint's columns are independent."""
     chosen, columns = set(joint.independent), range(joint.nv_span)
     return [b for b in joint.bodies if chosen.issuperset(columns[joint.columns[b.index]])]
 
 
-def group_blocks(bodies, x, method: str) -> tuple:
+def group_blocks(bodies: Any, x: Array, method: str) -> tuple[Any, ...]:
     """(A, B) of joints one after the other at their increments, block diagonal."""
     pairs, start = [], 0
     for body in bodies:
@@ -228,6 +235,6 @@ def _closed_derivatives(joint, q, xi):
     return moves[:, : joint.nv], moves[:, joint.nv :]
 
 
-def rates_map(motion, q):
+def rates_map(motion: Any, q: Array) -> Array:
     """A joint's own T (nq, nv)."""
     return np.stack([motion.derivative(q, e) for e in np.eye(motion.nv)], axis=1)

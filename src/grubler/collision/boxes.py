@@ -27,7 +27,7 @@ on each other keep their points.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Axis(NamedTuple):
 
     apart: np.ndarray
     normal: np.ndarray
-    chosen: list
+    chosen: list[Any]
 
 
 def box_box(a: Placed, b: Placed) -> list[Touch]:
@@ -136,7 +136,7 @@ class _Face(NamedTuple):
     p: np.ndarray
 
     @staticmethod
-    def of(axes, p, h, chosen: list, outward) -> _Face:
+    def of(axes, p, h, chosen: list[Any], outward) -> _Face:
         columns, sizes = [axes[:, k] for k in range(3)], list(h)
         turned = [(x[1:] + x[:1], x[2:] + x[:2]) for x in (columns, sizes)]
         (us, vs), (hus, hvs) = turned
@@ -194,7 +194,7 @@ def _polygon(near: _Face, margin, c, e, f) -> list[_Corner]:
 def _chosen(corners: list[_Corner], near: _Face) -> list[_Corner]:
     """The outermost corners towards the reference face's corners, and the lowest one, each once."""
     found: list[_Corner] = []
-    taken: list = []
+    taken: list[Any] = []
     for s, r in (*FACE, (None, None)):
         best, score, which = corners[0], -FAR, -1.0
         for k, corner in enumerate(corners):

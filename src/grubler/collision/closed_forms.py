@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from .pairs import (
 )
 from .placed import Placed, Touch, flipped
 
-ON_GROUND = {
+ON_GROUND: dict[Any, Any] = {
     Ball: ball_on_ground,
     Capsule: capsule_on_ground,
     Box: box_on_ground,
@@ -45,7 +46,7 @@ ON_GROUND = {
     Ellipsoid: ellipsoid_on_ground,
     Hull: hull_on_ground,
 }
-FORMS = {
+FORMS: Any = {
     (Ball, Ball): ball_ball,
     (Ball, Capsule): ball_capsule,
     (Ball, Box): ball_box,

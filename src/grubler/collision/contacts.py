@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -133,10 +134,11 @@ class Contacts:
         self, model: Model, *, ground: object = None, touching: str | Iterable[str] = "all",
         pairs: str | Sequence[tuple[str, str]] = (), srdf: str | Path | None = None,
         shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
-        friction: float | Mapping | None = None, restitution: float | Mapping | None = None,
-        torsional: float | Mapping | None = None, rolling: float | Mapping | None = None,
-        corners: int = 8, hull_points: int = 8, open_meshes: bool = False, limit: int = LIMIT,
-        strict: bool = True,
+        friction: float | Mapping[Any, Any] | None = None,
+        restitution: float | Mapping[Any, Any] | None = None,
+        torsional: float | Mapping[Any, Any] | None = None,
+        rolling: float | Mapping[Any, Any] | None = None, corners: int = 8, hull_points: int = 8,
+        open_meshes: bool = False, limit: int = LIMIT, strict: bool = True,
     ):  # fmt: skip
         if corners not in (4, 8):
             raise InputError(f"corners is {corners!r}: give 8, or 4 for the lowest face alone")
@@ -174,7 +176,7 @@ class Contacts:
         ends = {i for pair in self.pairs for i in (pair.body, pair.other)}
         return tuple(sorted(ends - {WORLD}))
 
-    def located(self, pose: Callable) -> list[Touch]:
+    def located(self, pose: Callable[..., Any]) -> list[Touch]:
         """Gap, point and normal of every candidate point in order, traceable. `pose(body)` is the
         rotation (3, 3) from a body's axes to the world's and the position (3,) of its origin, for
         the indices in `bodies`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class ConvexPairs:
     more shapes by the name of a body or frame, and `open_meshes` is as in `Contacts`. A mesh counts
     as the convex hull of all its vertices. `names` are the pairs in order.
     """
+
+    model: Model
 
     @public
     def __init__(
@@ -97,7 +99,7 @@ def _coal() -> ModuleType:
     return coal
 
 
-SIMPLE: dict[type, Callable] = {
+SIMPLE: dict[type[Any], Callable[..., Any]] = {
     Ball: lambda coal, s: coal.Sphere(s.radius),
     Capsule: lambda coal, s: coal.Capsule(s.radius, s.length),
     Cylinder: lambda coal, s: coal.Cylinder(s.radius, s.length),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def hull_of(mesh: Mesh, name: str, count: int, open_meshes: bool) -> tuple[Hull,
     return hull, (rest if rest > SAME * size else 0.0)
 
 
-def vertices_of(mesh: Mesh, name: str, open_meshes: bool) -> np.ndarray:
+def vertices_of(mesh: Any, name: str, open_meshes: bool) -> np.ndarray:
     """The vertices (n, 3) of a mesh that has an inside, and is closed unless it may be open."""
     vertices, faces = _read(mesh, name)
     size = float(np.ptp(vertices, axis=0).max())

@@ -17,6 +17,7 @@ into a box's face between its corners are not seen.
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def face_on_ground(a: Placed, b: Placed) -> list[Touch]:
     return [touch(b, centre + s * e + r * f) for s, r in FACE]
 
 
-def corners(box: Placed) -> list:
+def corners(box: Placed) -> list[Any]:
     """The eight corners of a box in the world, the last axis the quickest."""
     edges = [box.R[:, k] * (box.shape.size[k] / 2) for k in range(3)]
     return [box.p + s[0] * edges[0] + s[1] * edges[1] + s[2] * edges[2] for s in SIGNS]

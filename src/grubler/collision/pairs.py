@@ -17,11 +17,16 @@ through, and its gap that to the face nearest there, which is no less than the d
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.spatial import cross
 from ..typing import Array
 from .placed import TINY, Placed, Touch, between_balls, clamped
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 SLIGHTLY = 1.0 - 1e-12  # an end is taken for nearest only if it is nearer than the middle by this
 PARALLEL = 1e-16  # sin² of the angle between axes below which they count as parallel
@@ -158,7 +163,7 @@ def nearest_on_segment(c: Array, u: Array, half: float, h: Array) -> Array:
     return np.where(first <= last, (first + last) / 2, clamped(t, -half, half))
 
 
-def _passages(c, u, half: float, h) -> list:
+def _passages(c, u, half: float, h) -> list[Any]:
     """The t at which a segment passes the planes of a box's faces, kept within its ends."""
     found = []
     for k in range(3):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..mechanism.geometry import Shape
 from ..typing import Array
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 FACE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))  # signs of the corners of a face
 TINY = 1e-12  # m: points nearer than this have no direction between them
@@ -70,7 +73,7 @@ def side(x: Array) -> Array:
     return np.where(x < 0.0, -1.0, 1.0)
 
 
-def first_largest(values: list) -> list:
+def first_largest(values: list[Any]) -> list[Any]:
     """1 at the largest of three numbers, the first of equal ones, 0 at the others."""
     x, y, z = values
     first = np.where(np.logical_and(x >= y, x >= z), 1.0, 0.0)

@@ -15,6 +15,7 @@ on slopes, an error of order (κ d)^(2 k + 2) d after k steps on ground of curva
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from ..algebra.symbolic import Differentiable
 from ..mechanism.geometry import HeightField, Plane
 from ..typing import Array
 from .placed import Placed, Touch
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 STEPS = 1  # fixed-point steps to the foot of a point that is not on the surface itself
 

@@ -6,6 +6,7 @@ import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +28,12 @@ class Product:
     """A derivative of a function, in the convention of the algorithms."""
 
     kind: str
-    fn: Callable
+    fn: Callable[..., Any]
     names: tuple[str, ...]
     wrt: tuple[str, ...]
     configurations: tuple[str, ...]
     shapes: dict[str, tuple[int, ...]]
-    options: dict
+    options: dict[Any, Any]
     value: bool
     mode: str
     weights: tuple[str, ...] = ()
@@ -52,14 +53,14 @@ class Product:
     def __repr__(self) -> str:
         return f"<{self.kind} of {getattr(self.fn, '__name__', 'f')} by {', '.join(self.wrt)}>"
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[Any, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_kept"}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state, _kept=weakref.WeakKeyDictionary())
 
     @property
-    def derivative_of(self) -> tuple:
+    def derivative_of(self) -> tuple[Any, ...]:
         """What a compiled function's key must tell apart."""
         return (self,)
 
@@ -91,7 +92,7 @@ class Product:
             found |= {n: out.shape or (1,) for n, out in zip(self.weights, outputs)}
         return found
 
-    def __call__(self, model: Model, *arrays, **named):
+    def __call__(self, model: Model, *arrays: Any, **named: Any) -> Any | Any | tuple[Any, ...]:
         """The derivative at the arguments given: numbers, or symbols."""
         try:
             given = self.__signature__.bind(model, *arrays, **named).arguments
@@ -173,7 +174,7 @@ class Product:
         found = [_shaped(_first(t), out.shape) for t, out in zip(rates, tape.outputs)]
         return outputs, found
 
-    def _gradient(self, problem: Problem, fn: Linear) -> tuple:
+    def _gradient(self, problem: Problem, fn: Linear) -> tuple[Any, ...]:
         """The gradient as a tape of the variables and the weights, exact to first order in ξ since
         the function is to second, and the values of a trace around it."""
         known, key = self._kept.setdefault(problem.model, {}), ("gradient", compiler.precision())
@@ -236,13 +237,13 @@ class Product:
         return x
 
 
-def _at(places: list[int], values: list, n: int) -> list:
+def _at(places: list[int], values: list[Any], n: int) -> list[Any]:
     """A list of n, None but for values at their places."""
     found = dict(zip(places, values))
     return [found.get(i) for i in range(n)]
 
 
-def _units(sizes: list[int]) -> list[list]:
+def _units(sizes: list[int]) -> list[list[Any]]:
     """For each element of arrays of these sizes the unit vector of all elements, None for 0."""
     total, at, out = sum(sizes), 0, []
     for size in sizes:
@@ -253,15 +254,15 @@ def _units(sizes: list[int]) -> list[list]:
     return out
 
 
-def _entry(found: list | None, i: int):
+def _entry(found: list[Any] | None, i: int):
     return np.float64(0.0) if found is None or found[i] is None else found[i]
 
 
-def _first(found: list) -> list:
+def _first(found: list[Any]) -> list[Any]:
     """The derivatives of one direction, zero where nothing depends."""
     return [_entry(t, 0) for t in found]
 
 
-def _shaped(elements: list, shape: tuple[int, ...]):
+def _shaped(elements: list[Any], shape: tuple[int, ...]):
     out = array(elements, shape)
     return out if shape or is_symbolic(out) else out[()]

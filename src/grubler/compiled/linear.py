@@ -16,6 +16,7 @@ with ∂r/∂y = M (`algorithms/implied.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,11 +29,14 @@ from ..compiler.ir.tape import Tape
 from ..compiler.passes.simplify import simplify
 from .problem import Problem
 
+if TYPE_CHECKING:
+    from ..typing import Array
 
-def traced(fn: Callable, shapes, names) -> tuple[Tape, list]:
+
+def traced(fn: Callable[..., Any], shapes: Any, names: Any) -> tuple[Tape, list[Any]]:
     """A function's tape, in few instructions, and the values of a trace around it as its last
     argument, where it uses any."""
-    around: list = []
+    around: list[Any] = []
     tape = simplify(compiler.trace(fn, shapes, names, around=around))
     return tape, [scalars(values) for values in around]
 
@@ -48,12 +52,17 @@ def linear(problem: Problem, moved: Sequence[int], order: int) -> Linear:
 class Linear:
     """A function by its own tape."""
 
+    moved: tuple[int, ...]
+    order: int
+    tape: Tape
+    around: list[Any]
+
     def __init__(self, problem: Problem, moved: Sequence[int], order: int):
         self.moved, self.order = tuple(moved), order
-        self.shapes = [*problem.shapes, *[(problem.model.nv,)] * len(moved)]
-        self.sizes = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        self.shapes: list[Any] = [*problem.shapes, *[(problem.model.nv,)] * len(moved)]
+        self.sizes: list[int] = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
         self._trace(problem)
-        self.closed = not self.around  # whether it can be kept: it uses no trace around it
+        self.closed: bool = not self.around  # whether it can be kept: it uses no trace around it
 
     def _trace(self, problem: Problem) -> None:
         def fn(*arrays):
@@ -61,9 +70,9 @@ class Linear:
 
         fn.__name__ = problem.name
         self.tape, self.around = traced(fn, self.shapes, None)
-        self.outputs = self.tape.outputs
+        self.outputs: tuple[Array, ...] = self.tape.outputs
 
-    def arguments(self, problem: Problem, arrays: Sequence) -> list:
+    def arguments(self, problem: Problem, arrays: Sequence[Any]) -> list[Any]:
         """The arguments of the problem from the variables: configurations moved by their ξ."""
         n = len(problem.names)
         found = list(arrays[:n])
@@ -71,12 +80,16 @@ class Linear:
             found[i] = retraction(problem.model, found[i], xi, self.order)
         return found
 
-    def push(self, problem: Problem, x: list, tangents: Sequence, directions: int):
+    def push(
+        self, problem: Problem, x: list[Any], tangents: Sequence[Any], directions: int
+    ) -> tuple[list[list[Any]], list[list[Any]]]:
         """(outputs, their tangents) from those of the variables."""
         given = [*tangents, *[None] * len(self.around)]
         return forward(self.tape, [*x, *self.around], given, directions)
 
-    def pull(self, problem: Problem, x: list, weights: Sequence, places, rows: int):
+    def pull(
+        self, problem: Problem, x: list[Any], weights: Sequence[Any], places: Any, rows: int
+    ) -> tuple[list[list[Any]], list[list[Any]]]:
         """(outputs, adjoints of the variables at some places) from weights on the outputs."""
         outputs, found = reverse(
             self.tape, [*x, *self.around], weights, self._wanted(places, self.tape), rows
@@ -91,6 +104,9 @@ class Linear:
 class Solved(Linear):
     """A function by the tape of the equation that it solves, the last variable is the solution."""
 
+    tape: Tape
+    around: list[Any]
+
     def __init__(self, problem: Problem, moved: Sequence[int], order: int, implied: Implied):
         self.implied = implied
         super().__init__(problem, moved, order)
@@ -103,27 +119,33 @@ class Solved(Linear):
         residual.__name__ = problem.name
         shape = (problem.model.nv,)
         self.tape, self.around = traced(residual, [*self.shapes, shape], None)
-        self.outputs = self.tape.outputs
+        self.outputs: tuple[Array, ...] = self.tape.outputs
 
-    def push(self, problem: Problem, x: list, tangents: Sequence, directions: int):
+    def push(
+        self, problem: Problem, x: list[Any], tangents: Sequence[Any], directions: int
+    ) -> tuple[list[list[Any]], list[list[Any]]]:
         arguments, y = self._solution(problem, x)
         given = [*tangents, None, *[None] * len(self.around)]
         _, (rates,) = forward(self.tape, [*x, y, *self.around], given, directions)
         return [y], [self._solved(problem, arguments, rates, directions)]
 
-    def pull(self, problem: Problem, x: list, weights: Sequence, places, rows: int):
+    def pull(
+        self, problem: Problem, x: list[Any], weights: Sequence[Any], places: Any, rows: int
+    ) -> tuple[list[list[Any]], list[list[Any]]]:
         arguments, y = self._solution(problem, x)
         mu = self._solved(problem, arguments, weights[0] or [None] * len(y), rows)
         wanted = self._wanted(places, self.tape)
         _, found = reverse(self.tape, [*x, y, *self.around], [mu], wanted, rows)
         return [y], [found[place] for place in places]
 
-    def _solution(self, problem: Problem, x: list) -> tuple[list, list]:
+    def _solution(self, problem: Problem, x: list[Any]) -> tuple[list[Any], list[Any]]:
         arrays = [array(values, shape) for values, shape in zip(x, self.shapes)]
         arguments = self.arguments(problem, arrays)
         return arguments, scalars(problem(*arguments))
 
-    def _solved(self, problem: Problem, arguments: list, b: list, columns: int) -> list:
+    def _solved(
+        self, problem: Problem, arguments: list[Any], b: list[Any], columns: int
+    ) -> list[Any]:
         """-(∂r/∂y)⁻¹ b of each column, element by element: ∂r/∂y is symmetric."""
         solve, solutions = problem.call(self.implied.inverse, arguments), []
         for i in range(columns):

@@ -132,7 +132,19 @@ def count_operations(
 class Problem:
     """A function of arrays alone: `fn` with its model and options filled in."""
 
-    def __init__(self, fn, model, inputs, parameters, shapes, options):
+    shapes: Any
+    fn: Callable[..., Any]
+    model: Model
+
+    def __init__(
+        self,
+        fn: Any,
+        model: Model,
+        inputs: Sequence[str] | None,
+        parameters: Sequence[str],
+        shapes: Any,
+        options: Mapping[Any, Any],
+    ):
         if not callable(fn):
             raise InputError(f"compile needs a function fn(model, ...), not {fn!r}")
         if not isinstance(model, Model):
@@ -148,24 +160,26 @@ class Problem:
             }
         self.options = options
         _check_options(fn, self.name, options)
-        self.state_names = list(inputs) if inputs is not None else _array_arguments(fn, options)
+        self.state_names: list[str] = (
+            list(inputs) if inputs is not None else _array_arguments(fn, options)
+        )
         for name in parameters:
             if name not in NAMES:
                 raise InputError(unknown("parameter", name, NAMES))
-        self.parameters = list(parameters)
+        self.parameters: list[str] = list(parameters)
         known = _known_shapes(model) | getattr(fn, "derivative_shapes", lambda model: {})(model)
         known |= {k: tuple(s) for k, s in (shapes or {}).items()}
         missing = [n for n in self.state_names if n not in known]
         if missing:
             raise InputError(_no_shape(missing[0], self.name))
-        self.names = self.state_names + self.parameters
+        self.names: list[str] = self.state_names + self.parameters
         self.shapes = [known[n] for n in self.state_names]
         self.shapes += [parameter_values(model, n).shape for n in self.parameters]
-        self.__name__ = self.name
+        self.__name__: Any = self.name
         self.__doc__ = fn.__doc__
 
     @classmethod
-    def from_options(cls, fn, model, options):
+    def from_options(cls, fn: Any, model: Model, options: Mapping[Any, Any]) -> Any:
         options = dict(options)
         chosen = [
             options.pop(n, d) for n, d in (("inputs", None), ("parameters", ()), ("shapes", None))
@@ -181,11 +195,11 @@ class Problem:
             return fingerprint("given", given, data_digest(*about)) or None
         return fingerprint(self.fn, *about) or None
 
-    def __call__(self, *arrays):
+    def __call__(self, *arrays: Any) -> tuple[Any, ...] | Any:
         out = self.call(self.fn, arrays)
         return tuple(x for x in out if x is not None) if isinstance(out, tuple) else out
 
-    def call(self, fn: Callable, arrays: Sequence, **more):
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any], **more: Any) -> Any:
         """A function of the model, `more`, and the arguments and options of `fn`."""
         state, rest = arrays[: len(self.state_names)], arrays[len(self.state_names) :]
         model = self.model

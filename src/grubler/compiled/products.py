@@ -11,6 +11,7 @@ differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +25,15 @@ from .problem import Problem
 
 @public
 def jvp(
-    fn: Callable,
+    fn: Callable[..., Any],
     model: Model,
     *,
-    wrt: str | Sequence | None = None,
+    wrt: str | Sequence[Any] | None = None,
     value: bool = False,
     inputs: Sequence[str] | None = None,
-    shapes: Mapping | None = None,
+    shapes: Mapping[Any, Any] | None = None,
     configurations: Sequence[str] = ("q",),
-    **options,
+    **options: Any,
 ) -> Product:
     """A function of `fn`'s arguments and a direction of each in `wrt` that returns J ẋ, the
     derivative of each output in that direction.
@@ -48,15 +49,15 @@ def jvp(
 
 @public
 def vjp(
-    fn: Callable,
+    fn: Callable[..., Any],
     model: Model,
     *,
-    wrt: str | Sequence | None = None,
+    wrt: str | Sequence[Any] | None = None,
     value: bool = False,
     inputs: Sequence[str] | None = None,
-    shapes: Mapping | None = None,
+    shapes: Mapping[Any, Any] | None = None,
     configurations: Sequence[str] = ("q",),
-    **options,
+    **options: Any,
 ) -> Product:
     """A function of `fn`'s arguments and weights w of its output that returns Jᵀ w, an array for
     each name in `wrt`: the gradient of w · output. (w0, w1, ... where `fn` has several outputs.)
@@ -68,16 +69,16 @@ def vjp(
 
 @public
 def jacobian(
-    fn: Callable,
+    fn: Callable[..., Any],
     model: Model,
     *,
-    wrt: str | Sequence | None = None,
+    wrt: str | Sequence[Any] | None = None,
     value: bool = False,
     mode: str = "auto",
     inputs: Sequence[str] | None = None,
-    shapes: Mapping | None = None,
+    shapes: Mapping[Any, Any] | None = None,
     configurations: Sequence[str] = ("q",),
-    **options,
+    **options: Any,
 ) -> Product:
     """A function of `fn`'s arguments that returns J, for each output a matrix for each name in
     `wrt`: its rows are the output's elements, row by row, its columns those of the argument. Of a
@@ -95,15 +96,15 @@ def jacobian(
 
 @public
 def hvp(
-    fn: Callable,
+    fn: Callable[..., Any],
     model: Model,
     *,
-    wrt: str | Sequence | None = None,
+    wrt: str | Sequence[Any] | None = None,
     value: bool = False,
     inputs: Sequence[str] | None = None,
-    shapes: Mapping | None = None,
+    shapes: Mapping[Any, Any] | None = None,
     configurations: Sequence[str] = ("q",),
-    **options,
+    **options: Any,
 ) -> Product:
     """A function of `fn`'s arguments, weights w of its output and a direction of each name in `wrt`
     that returns H ẋ: H is the Hessian of w · output by all of them together. Where the output is a

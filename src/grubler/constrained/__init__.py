@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..typing import Array, ArrayLike, Floats, Forces, Frames
 
-METHODS = {
+METHODS: dict[Any, Any] = {
     "pv": pv.pv,
     "pv_early": guard.pv_early,
     "pv_soft": pv_soft.pv_soft,
@@ -128,7 +128,9 @@ def constrained_forward_dynamics(
     return Constrained(a, multipliers, gap)
 
 
-def checked_wanted(model, constraints, desired, motion):
+def checked_wanted(
+    model: Model, constraints: Sequence[Checked], desired: Wanted | None, motion: Any
+) -> tuple[tuple[Checked, ...], Wanted]:
     """The constraints and the run-time inputs of their rows, checked."""
     constraints = checked_constraints(model, constraints)
     if desired is not None and not is_symbolic(desired):

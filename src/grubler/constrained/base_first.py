@@ -7,7 +7,9 @@ Without the base L_b is block diagonal over branches, and the base feels K_b' L_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +20,16 @@ from .carried import Carried
 from .jacobian import jacobian_and_drift
 from .rows import constraint_rows, framed, independent_rows
 
+if TYPE_CHECKING:
+    from ..algorithms.sweep import ClusterState
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
 
-def base_and_multipliers(state, H, p, tau, carried: Carried):
+
+def base_and_multipliers(
+    state: ClusterState, H: Array, p: Array, tau: Array, carried: Carried
+) -> tuple[Array, list[Any]]:
     """(acceleration of the base, multipliers by block)."""
     F = carried.at(0)
     right = tau[state.cluster.v] - p
@@ -32,13 +42,13 @@ def base_and_multipliers(state, H, p, tau, carried: Carried):
         right = right - K.T @ L.solve(l)
         factors.append((blocks, L, K, l))
     a_base = LDL(symmetric(H)).solve(right)
-    multipliers: dict = {}
+    multipliers: dict[Any, Any] = {}
     for blocks, L, K, l in factors:
         multipliers |= carried.split(blocks, -L.solve(K @ a_base + l))  # (46)
     return a_base, [multipliers[b] for b in range(len(carried.m))]
 
 
-def free_base(model) -> bool:
+def free_base(model: Model) -> bool:
     """True if everything hangs on one body with a free joint."""
     roots = [model.clusters[k] for k in model.tree.roots]
     if len(roots) != 1 or len(roots[0].bodies) != 1 or roots[0].nv != 6:
@@ -47,7 +57,7 @@ def free_base(model) -> bool:
 
 
 @lru_cache(maxsize=256)
-def applies(model, constraints) -> bool:
+def applies(model: Model, constraints: Sequence[Checked]) -> bool:
     """True if (49) applies: a free base, and hard rows that its branches can serve without it."""
     if not free_base(model):
         return False

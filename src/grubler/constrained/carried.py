@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.cluster_spatial import split
@@ -20,21 +22,26 @@ from ..tolerances import MOVED_ROW
 from .jacobian import softness
 from .semidefinite import Semidefinite
 
+if TYPE_CHECKING:
+    from ..typing import Array
+
 DENSE = 3  # joints after which forces of a constraint have no zeros left, as a rule
 
 
 class Carried:
     """Blocks of rows on their way to the base: F by cluster and block, l by block, L by pairs."""
 
-    def __init__(self, rows):
-        self.m = [block.m for block in rows]
+    def __init__(self, rows: Any):
+        self.m: list[Any] = [block.m for block in rows]
         self.R = [softness([block]) for block in rows]
-        self.F: dict[int, dict] = {}
-        self.l = [block.l for block in rows]
+        self.F: dict[int, dict[Any, Any]] = {}
+        self.l: list[Any] = [block.l for block in rows]
         self.L: dict[tuple[int, int], object] = {}
-        self.Y: dict[int, dict] = {}  # by cluster and block
+        self.Y: dict[int, dict[Any, Any]] = {}  # by cluster and block
         self.crossed: dict[int, int] = {}  # joints that a block has come through
-        self._parts: list[tuple[dict, dict]] = []  # by joint Q and Z of each block: L = sum Q' Z
+        self._parts: list[
+            tuple[dict[Any, Any], dict[Any, Any]]
+        ] = []  # by joint Q and Z of each block: L = sum Q' Z
         for b, block in enumerate(rows):
             for k, F in block.ends.items():
                 self._add(k, b, F)
@@ -45,11 +52,11 @@ class Carried:
         here = self.F.setdefault(k, {})
         here[b] = here[b] + F if b in here else F
 
-    def at(self, k) -> dict:
+    def at(self, k: int | None) -> dict[Any, Any]:
         """Blocks at cluster k, None at the world: forces by block."""
         return self.F.get(k, {})
 
-    def cross(self, J: Elimination, u) -> None:
+    def cross(self, J: Elimination, u: Array | None) -> None:
         """Carry the blocks of a cluster across its joint (42c)-(42e), given its u (None without
         velocities)."""
         k, F = J.state.cluster.index, self.at(J.state.cluster.index)
@@ -79,12 +86,12 @@ class Carried:
     def _move(self, a, b, term):
         self.L[a, b] = self.L[a, b] + term if (a, b) in self.L else term
 
-    def drive(self, k, multipliers):
+    def drive(self, k: int, multipliers: Any) -> int | None:
         """Y λ, the force of the rows on the joint of cluster k; None without any."""
         Y = self.Y.get(k)
         return sum(Y[b] @ multipliers[b] for b in Y) if Y else None
 
-    def matrix(self, blocks):
+    def matrix(self, blocks: Any) -> Array:
         """L of some blocks."""
         return symmetric(np.block([[self._pair(a, b) for b in blocks] for a in blocks]))
 
@@ -95,11 +102,11 @@ class Carried:
             return self.L[b, a].T
         return np.zeros((self.m[a], self.m[b]))
 
-    def split(self, blocks, x) -> dict:
+    def split(self, blocks: Any, x: Array) -> dict[Any, Any]:
         """A stacked vector by block."""
         return dict(zip(blocks, split(x, [self.m[b] for b in blocks])))
 
-    def solve(self, redundant: bool) -> list:
+    def solve(self, redundant: bool) -> list[Any]:
         """The multipliers by block, once all rows have come to the world (43), (47).
 
         `redundant` rows are met in the sense of least squares; one that no joint moves, at a

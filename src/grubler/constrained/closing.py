@@ -8,7 +8,7 @@ In the cluster where both ends have come, K a + l + L λ = 0 with L from both br
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,10 +36,12 @@ class Closing(Carried):
             k: {b: F for b, F in here.items() if b in self.blocks} for k, here in self.F.items()
         }
         homes = {b: tree.common(*rows[b].ends) for b in self.blocks}
-        self.home = {b: None if k in carries else k for b, k in homes.items()}
-        self.multipliers: dict = {}
-        self.masses: list = []
-        self._closed: dict = {}
+        self.home: dict[int, Any | None] = {
+            b: None if k in carries else k for b, k in homes.items()
+        }
+        self.multipliers: dict[Any, Any] = {}
+        self.masses: list[Any] = []
+        self._closed: dict[Any, Any] = {}
 
     def take(self, k: int, rows: list[Row]) -> int:
         """Rows of cluster k as a block that is carried to the world; returns its number."""
@@ -50,7 +52,7 @@ class Closing(Carried):
         self.home[b], self.crossed[b] = None, DENSE
         return b
 
-    def resolve(self, k, S, y, e, g) -> dict:
+    def resolve(self, k: int, S: Array, y: Array, e: Any, g: Array) -> dict[Any, Any]:
         """Update the carried blocks for a coordinate of cluster k, qdd = -(y a + e) + g f λ."""
         here = self.at(k)
         f = {b: F.T @ S for b, F in here.items()}
@@ -79,7 +81,7 @@ class Closing(Carried):
         for b, F in self.at(state.cluster.index).items():
             self._add(state.cluster.parent, b, state.X.forces_back(F))
 
-    def close(self, k, H, p):
+    def close(self, k: int, H: Array, p: Array) -> tuple[Array, Array]:
         """H and p after eliminating the blocks whose ends meet in cluster k (49)."""
         here = self.at(k)
         closing = [b for b in here if self.home[b] == k]

@@ -8,8 +8,9 @@ in the forces p and in the rows' l.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,12 @@ from ..algorithms.c_rnea import net_forces
 from ..algorithms.newton_euler import accelerated
 from ..algorithms.sweep import Sweep, outward
 from .rows import Rows, constraint_rows, gathered, in_few_numbers, independent_rows
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +40,8 @@ class Equations:
     """
 
     sweep: Sweep
-    H: list
-    p: list
+    H: list[Any]
+    p: list[Any]
     tau: np.ndarray
     rows: list[Rows]
 
@@ -67,16 +74,16 @@ class Solution(NamedTuple):
     """
 
     a: np.ndarray
-    multipliers: list
-    acc: list
-    row_masses: list
+    multipliers: list[Any]
+    acc: list[Any]
+    row_masses: list[Any]
 
     @property
-    def row_mass(self):
+    def row_mass(self) -> int:
         """The sum of the row masses."""
         return sum(mass for _, mass in self.row_masses)
 
-    def outputs(self, equations: Equations):
+    def outputs(self, equations: Equations) -> tuple[Array, Any | Array]:
         """(a, multipliers in the order of the constraints)."""
         return self.a, gathered(equations.rows, self.multipliers)
 
@@ -86,7 +93,15 @@ class Solution(NamedTuple):
         return Solution(self.a + change.a, multipliers, acc, self.row_masses)
 
 
-def prepared(model, q, v, tau, constraints, f_ext=None, desired=None) -> Equations:
+def prepared(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+) -> Equations:
     """The equations in a state; `constraints` are checked ones."""
     constraints, desired, bases, kept = in_few_numbers(
         model, q, constraints, desired, frozenset(f_ext or ())

@@ -17,8 +17,9 @@ the first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,12 @@ from .equations import Equations, Solution, prepared
 from .plan import POSTURES, Plan, planned
 from .pv import carried_to_base
 from .pv_early import resolved_early
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
+    from .rows import Wanted
 
 OFTEN = 0.5  # refining always takes less time where fewer states than this part do without
 HEAVIEST = 1e8  # times the least sum of row masses; from 1e16 on, it is rounding error
@@ -48,7 +55,16 @@ class Guard(NamedTuple):
     heaviest: float
 
 
-def pv_early(model, q, v, tau, constraints, f_ext=None, desired=None, regular=False):
+def pv_early(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Sequence[Checked],
+    f_ext: Mapping[int, Array] | None = None,
+    desired: Wanted | None = None,
+    regular: bool = False,
+) -> tuple[Any, Array] | tuple[Array, Any | Array] | tuple[Any, Any]:
     """(a, multipliers).
 
     `regular=True` leaves out the branches: smaller code, and lost digits or NaN at singular
@@ -90,7 +106,7 @@ def refined(equations: Equations, plan: Plan, solution: Solution) -> tuple[Solut
     return solution + change, change
 
 
-def accurate(equations: Equations, solution: Solution):
+def accurate(equations: Equations, solution: Solution) -> bool:
     """True if the estimate of the error is small enough."""
     model = equations.sweep.model
     reach = _square(solution.acc[k] for k in carriers(model, solution))
@@ -99,7 +115,7 @@ def accurate(equations: Equations, solution: Solution):
     return solution.row_mass * solution.row_mass * reach <= limit**2 * _square(solution.multipliers)
 
 
-def carriers(model, solution: Solution) -> list[int]:
+def carriers(model: Model, solution: Solution) -> list[int]:
     """The clusters whose acceleration the rows feel of the world: a free base, and on a fixed base
     the cluster that carries a joint that takes a row."""
     found = set(model.tree.roots)
@@ -110,7 +126,7 @@ def carriers(model, solution: Solution) -> list[int]:
     return sorted(found)
 
 
-def small(change: Solution, solution: Solution, part: float = REFINED):
+def small(change: Solution, solution: Solution, part: float = REFINED) -> Any:
     """True if the relative change in refinement, which is the error before it, is small."""
     part = part * precision()
     a = _square([change.a]) <= part * _square([solution.a])

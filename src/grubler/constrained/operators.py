@@ -40,6 +40,8 @@ from ..errors import InputError
 from .osim import frame_rows
 
 if TYPE_CHECKING:
+    from ..algorithms.sweep import Sweep
+    from ..model.model import Model
     from ..typing import Frame
 
 
@@ -98,7 +100,12 @@ class Operator:
 class SpatialOperators:
     """The operators of a model at one configuration."""
 
-    def __init__(self, model, q):
+    model: Model
+    states: Sweep
+    size: int
+    nv: int
+
+    def __init__(self, model: Model, q: Any):
         self.model, self.states = model, outward(model, q, keep_frame=None)
         self._sizes = [sum(state.sizes) for state in self.states]
         self._dofs = [state.cluster.nv for state in self.states]
@@ -202,7 +209,7 @@ class SpatialOperators:
     @cached_property
     def Upsilon(self) -> Operator:
         """The block diagonal of Ω, by the outward recursion (.43)."""
-        blocks: list = []
+        blocks: list[Any] = []
         for joint, up in zip(self._joints, self._parents):
             value = joint.D.quadratic(joint.state.S.T)
             if up is not None:

@@ -30,11 +30,12 @@ from .ltl import Leaves
 from .rows import Rows, stacked
 
 if TYPE_CHECKING:
+    from ..algorithms.sweep import Sweep
     from ..model.model import Model
     from ..typing import Array, Frame
 
 
-def frame_rows(sweep, frames) -> list[Rows]:
+def frame_rows(sweep: Any, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> list[Rows]:
     """The rows of frames, as constraints without biases."""
     blocks, start = [], 0
     for frame, rows in frames:
@@ -45,7 +46,7 @@ def frame_rows(sweep, frames) -> list[Rows]:
     return blocks
 
 
-def swept(model, q, frames):
+def swept(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Sweep:
     """The sweep in which the frames' bodies keep their described frame."""
     return outward(model, q, keep_frame=[frame.body for frame, _ in frames])
 
@@ -87,7 +88,7 @@ class OsimSolve:
             for blocks, L, K in self.parts
         ]
         a = self.base.solve(sum(K.T @ x for _, _, K, x in local))
-        out: dict = {}
+        out: dict[Any, Any] = {}
         for blocks, L, K, x in local:
             out |= self.carried.split(blocks, x - L.solve(K @ a))
         return np.concatenate([out[i] for i in every])
@@ -149,7 +150,7 @@ def kjr(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]])
     J, rows = eliminations(sweep), frame_rows(sweep, frames)
     home = [next(iter(block.ends)) for block in rows]
     needed = {j for k in home for j in model.tree.inward(k)}
-    Om: dict = {}
+    Om: dict[Any, Any] = {}
     for state in sweep:
         k, up = state.cluster.index, state.cluster.parent
         if k not in needed:
@@ -174,7 +175,7 @@ def kjr(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]])
     return symmetric(np.block(blocks))
 
 
-def ltl_osim(model, q, frames):
+def ltl_osim(model: Model, q: Array, frames: Sequence[tuple[Frame, tuple[int, ...]]]) -> Array:
     """LTL-OSIM (Sec. II-C): Λ⁻¹ = Y Y' with Y = J L⁻¹, both as sparse as J (7), (8)."""
     sweep = swept(model, q, frames)
     J, _ = jacobian_and_drift(sweep, frame_rows(sweep, frames))

@@ -7,9 +7,10 @@ better to carry rows on to the world, as in PV.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from ..algorithms.sweep import outward
 from ..tolerances import NO_LEVER, SHORT_LEVER
 from .reflection import Row, reflect
 from .rows import constraint_rows, framed, independent_rows
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+    from .constraints import Checked
 
 FEW = 3  # rows at a free base that are cheaper carried across it than resolved, by counting
 POSTURES = 7  # random ones, at which levers and accuracies are sampled
@@ -70,7 +76,7 @@ class Lever(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def row_levers(model, constraints) -> dict[tuple[int, int], Lever]:
+def row_levers(model: Model, constraints: Sequence[Checked]) -> dict[tuple[int, int], Lever]:
     """By (cluster, coordinate), from a few random postures; K is carried on by kinematics alone."""
     direct = tuple(c for c in constraints if c.softness is None and c.to is None)
     samples = [squares(model, direct, model.random_state(seed)[0]) for seed in range(POSTURES)]
@@ -100,7 +106,7 @@ def carried_at(model, constraints) -> frozenset[int]:
 
 
 @lru_cache(maxsize=256)
-def row_counts(model, constraints) -> dict[int, int]:
+def row_counts(model: Model, constraints: Sequence[Checked]) -> dict[int, int]:
     """By cluster: how many rows wait there to be resolved."""
     known = row_levers(model, constraints)
     rows = {c.index: 0 for c in model.clusters}
@@ -135,7 +141,7 @@ def row_determined(model, constraints) -> frozenset[int]:
     return frozenset(found)
 
 
-def squares(model, constraints, q) -> dict[tuple[int, int], float]:
+def squares(model: Model, constraints: Sequence[Checked], q: Array) -> dict[tuple[int, int], float]:
     """|K S|² of the rows left, at every coordinate that rows pass."""
     sweep = outward(model, q, keep_frame=framed(constraints))
     rows = independent_rows(model, constraint_rows(sweep, constraints), constraints)
@@ -158,6 +164,6 @@ def squares(model, constraints, q) -> dict[tuple[int, int], float]:
     return out
 
 
-def closing_cluster(model, c) -> int | None:
+def closing_cluster(model: Model, c: Any) -> int | None:
     """The cluster in which the ends of a constraint between two bodies meet."""
     return model.tree.common(*(model.tree.locate(x.body)[0] for x in (c.frame, c.to)))

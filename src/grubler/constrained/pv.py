@@ -51,7 +51,9 @@ def pv(
     return carried_to_base(equations, applies(model.nominal, constraints))
 
 
-def carried_to_base(equations: Equations, base_first: bool = False, redundant: bool = False):
+def carried_to_base(
+    equations: Equations, base_first: bool = False, redundant: bool = False
+) -> tuple[Array, Any | Array]:
     """(a, multipliers), all rows being resolved together, last.
 
     All motion is determined by inertia, so that a joint that hardly moves a row costs no digits.

@@ -22,6 +22,7 @@ very large reflected inertia D / |K S|² to H, and digits are lost: see guard.py
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +33,11 @@ from .equations import Equations, Solution
 from .plan import Plan
 from .reflection import Row
 from .resolve import Resolved, resolve, space_of
+
+if TYPE_CHECKING:
+    from ..algorithms.sweep import Sweep
+    from ..typing import Array
+    from .rows import Rows
 
 
 def resolved_early(equations: Equations, plan: Plan) -> Solution:
@@ -53,6 +59,12 @@ class Free:
 
 class Recursion:
     """One run to the base and back."""
+
+    sweep: Sweep
+    tau: Array
+    rows: list[Rows]
+    p: list[Any]
+    plan: Any
 
     def __init__(self, equations: Equations, plan: Plan):
         self.sweep, self.tau, self.rows = equations.sweep, equations.tau, equations.rows
@@ -119,7 +131,7 @@ class Recursion:
         self.joints[k] = joint
         return Ha, pa
 
-    def outward(self):
+    def outward(self) -> Array:
         """The joints' accelerations (nv,), and those of the clusters, from the base outward."""
         for state in self.sweep:
             k, joint = state.cluster.index, self.joints[state.cluster.index]
@@ -135,10 +147,10 @@ class Recursion:
             self.acc.append(a)
         return np.concatenate(self.qdd)
 
-    def multipliers(self) -> list:
+    def multipliers(self) -> list[Any]:
         """By block of rows, from the base outward (62), (64)."""
         self._balance_determined()
-        slots: dict = {}
+        slots: dict[Any, Any] = {}
         for state in self.sweep:
             k, joint = state.cluster.index, self.joints[state.cluster.index]
             if isinstance(joint, Resolved):
@@ -160,7 +172,7 @@ class Recursion:
 
     def _balance_determined(self) -> None:
         """The forces that rows withstand where they determine the motion: inverse dynamics."""
-        below: dict = {}
+        below: dict[Any, Any] = {}
         for state in reversed(self.sweep):
             k, up = state.cluster.index, state.cluster.parent
             if k in self.plan.determined:

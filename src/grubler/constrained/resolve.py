@@ -60,7 +60,7 @@ class Resolved:
     space: Own | Joined
     coordinates: list[Coordinate]
     rows: list[Row]
-    forces: list | None = None
+    forces: list[Any] | None = None
 
     def roll_out(self, a_parent: Array, multipliers: Any) -> tuple[Any, Array, list[None]]:
         """(qdd (nv,), stacked acceleration, forces on the coordinates that the rows withstand).
@@ -78,7 +78,7 @@ class Resolved:
         qdd = np.stack(out)
         return qdd, self.space.moved(a, a_parent, qdd), forces
 
-    def balance(self, f, qdd):
+    def balance(self, f: Array, qdd: Array) -> tuple[list[Any], Array]:
         """(forces as above, force on the parent) where rows determine the motion, from the force f
         that the bodies take and pass on: T' f + y tau, as p above."""
         f, forces = self.space.force(f, qdd), []
@@ -87,7 +87,7 @@ class Resolved:
             f = f - c.y * forces[-1]
         return forces, self.space.force_back(f)
 
-    def multipliers(self, slots):
+    def multipliers(self, slots: Any) -> Any | Any:
         """Those of the rows as they came, from those of the rows passed on, in `slots`."""
         slots = slots if self.space.turn is None else list(self.space.turn @ np.stack(slots))
         for c, force in reversed(list(zip(self.coordinates, self.forces, strict=True))):
@@ -101,6 +101,9 @@ class Own:
 
     Its joint's axes are coordinate axes, as a rule: H S = 0 afterwards is then known.
     """
+
+    state: Any
+    axes: Any
 
     def __init__(self, state: ClusterState):
         self.state, self.axes, self.turn = state, state.S, None
@@ -241,7 +244,16 @@ def space_of(state: ClusterState) -> Own | Joined:
     return Own(state) if single else Joined(state)
 
 
-def resolve(space, H, p, tau, rows, carried, takes, determined: bool):
+def resolve(
+    space: Any,
+    H: Array,
+    p: Array,
+    tau: Array,
+    rows: Any,
+    carried: Any,
+    takes: Any,
+    determined: bool,
+) -> tuple[Resolved, Array, Array]:
     """Eliminate the coordinates of a space; returns (Resolved, H and p seen from the parent).
 
     `carried` are the blocks that only pass through (their F, l and L are updated); `takes` says of

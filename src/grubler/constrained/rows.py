@@ -75,7 +75,7 @@ class Wanted(NamedTuple):
         return out
 
 
-def framed(constraints) -> list[int]:
+def framed(constraints: Sequence[Checked]) -> list[int]:
     """The bodies that the constraints are on: they keep their frames."""
     bodies = [c.frame.body for c in constraints]
     return bodies + [c.to.body for c in constraints if c.to is not None]
@@ -103,6 +103,9 @@ def in_new_frames(
 
 class Poses:
     """Transforms between bodies, made of the clusters' own; computed where they are asked for."""
+
+    model: Model
+    sweep: Sweep
 
     def __init__(self, sweep: Sweep):
         self.model, self.sweep = sweep.model, sweep
@@ -142,7 +145,12 @@ class Poses:
         return X.E @ self.rest(above)
 
 
-def constraint_rows(sweep, constraints, desired=None, motion: Motion | None = None) -> list[Rows]:
+def constraint_rows(
+    sweep: Any,
+    constraints: Sequence[Checked],
+    desired: Wanted | None = None,
+    motion: Motion | None = None,
+) -> list[Rows]:
     """The constraints as blocks of rows; without the coasting motion they have no biases."""
     poses, blocks, start = Poses(sweep), [], 0
     given = (desired or Wanted()).by_constraint(constraints)
@@ -269,7 +277,7 @@ def independent_rows(
     return [merged.get(i, block) for i, block in enumerate(blocks) if i not in gone]
 
 
-def gathered(blocks: list[Rows], multipliers: list):
+def gathered(blocks: list[Rows], multipliers: list[Any]) -> Any | Array:
     """All multipliers in the order of the constraints."""
     rows: dict[int, object] = {}
     for block, x in zip(blocks, multipliers):
@@ -278,7 +286,7 @@ def gathered(blocks: list[Rows], multipliers: list):
     return np.stack([rows[r] for r in range(len(rows))]) if rows else np.zeros(0)
 
 
-def stacked(sweep, body: int, F):
+def stacked(sweep: Any, body: int, F: Array) -> tuple[Any, Any]:
     """Columns of forces on one body as forces on its cluster: (cluster, (6l, m))."""
     k, place = sweep.model.tree.locate(body)
     return k, sweep[k].on_body(place, F)
@@ -310,7 +318,7 @@ def held_at(
     return from_place(c, into_frame(poses, c), motion)
 
 
-def from_place(c: Checked, X: Transform, motion=None) -> tuple[Transform, Transform]:
+def from_place(c: Checked, X: Transform, motion: Any = None) -> tuple[Transform, Transform]:
     """The same two of X, into the frame from the body that it is held on."""
     place = c.place if c.to is None else c.to.placement
     rest = X if place is None else X @ place.inverse()
@@ -326,7 +334,9 @@ def _bias(motion: Motion, poses: Poses, c: Checked, X, rest, driven):
     return rate_of_rows(c, own, _coasting(motion, c.to.body, into_frame(poses, c)), X, rest, driven)
 
 
-def rate_of_rows(c: Checked, own: PointMotion, carrier: PointMotion | None, X, rest, driven):
+def rate_of_rows(
+    c: Checked, own: PointMotion, carrier: PointMotion | None, X: Transform, rest: Any, driven: Any
+) -> Array | Any | Array:
     """d/dt (K V) with Baumgarte's terms (Sec. IX-A), from the motions of the frame and of the body
     that it is held on, None for the world; X and `rest` as by `from_place`."""
     v, a = relative_to(own, carrier, rest, driven, c.rows.classical)

@@ -25,8 +25,8 @@ REFINED = 2  # times: each gains all digits but those that a pivot is small by
 class Semidefinite:
     """A = C D C' of rank possibly less than its size; `alive` (n) zero for rows to leave out."""
 
-    def __init__(self, A, alive):
-        self.n = A.shape[0]
+    def __init__(self, A: Array, alive: Any):
+        self.n: Any = A.shape[0]
         n, tolerance = self.n, max(PIVOT, PIVOT_NOISE * precision())
         self.C = [[0.0] * n for _ in range(n)]
         self.inverse_pivots: list[Any] = []

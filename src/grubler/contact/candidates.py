@@ -11,12 +11,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..model import Model
+
+if TYPE_CHECKING:
+    pass
 
 
 def checked_plan(model: Model, plan: Any) -> Any:

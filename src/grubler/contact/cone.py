@@ -30,11 +30,14 @@ satisfies (1).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..compiler import precision
+
+if TYPE_CHECKING:
+    pass
 
 OPEN, STICK, SLIP = 0.0, 1.0, 2.0  # modes of a point
 STEPS = 8  # Newton steps of the exact solve; bisection takes over where one leaves the bracket

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .candidates import checked_plan, tangents
 from .gauss_seidel import sweeps, to_tolerance
 from .problem import JointLaw, PointLaw, Problem
 from .system import Block, System
+
+if TYPE_CHECKING:
+    pass
 
 # Where a tolerance decides: sweeps of Gauss-Seidel alone, then those with a step of Newton's
 # method, then steps of ADMM.
@@ -200,11 +203,11 @@ def largest(x: Any) -> Any:
     return found
 
 
-def _laws(contacts) -> list:
+def _laws(contacts) -> list[Any]:
     return [PointLaw(point.friction) for point in contacts.points]
 
 
-def _start(problem: Problem, impulse) -> list:
+def _start(problem: Problem, impulse) -> list[Any]:
     if impulse is None:
         return [np.zeros(law.rows) for law in problem.laws]
     if not is_symbolic(impulse):

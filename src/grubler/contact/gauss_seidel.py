@@ -12,7 +12,7 @@ follows it; where the sweeps converge, so does α.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from . import splitting
 from .cone import STEPS
 from .newton import better, nearer
 from .problem import Problem
+
+if TYPE_CHECKING:
+    pass
 
 COLD, WARM, FOLLOW = 4, 2, 1  # Newton steps for α: first sweep without or with a guess; the others
 
@@ -100,7 +103,7 @@ def _restored(problem: Problem, parameters) -> Problem:
     """The problem from its stacked numbers, inside a loop."""
     m, sizes = problem.rows, [law.rows for law in problem.laws]
     at = np.cumsum([0, *sizes])
-    G: list[list] = [[None] * len(sizes) for _ in sizes]
+    G: list[list[Any]] = [[None] * len(sizes) for _ in sizes]
     for i in range(len(sizes)):
         for j in range(len(sizes)):
             if problem.G[i][j] is not None:

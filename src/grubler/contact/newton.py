@@ -18,7 +18,7 @@ A step is taken only where it lowers the natural map, or else the sweep's result
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ..algebra.linalg import joined, solve_general
 from ..compiler import precision
 from .cone import OPEN, SLIP, tiny
 from .problem import JointLaw, Problem
+
+if TYPE_CHECKING:
+    pass
 
 PROXIMAL = 1e-2  # times the square root of the precision, times the mean diagonal of a block's G
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..algebra.linalg import joined
 from ..compiler import precision
 from .cone import OPEN, SLIP, STICK, natural_map, point, solve_point
+
+if TYPE_CHECKING:
+    pass
 
 PROXIMAL = 0.1  # times the square root of the precision, times the mean diagonal of a block's G
 

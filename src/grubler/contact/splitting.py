@@ -11,13 +11,16 @@ circles.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.linalg import LDL, joined
 from .cone import OPEN, SLIP, STICK, projected
 from .problem import JointLaw, Problem, solve_joint
+
+if TYPE_CHECKING:
+    pass
 
 UNEQUAL, CHANGE = 10.0, 1.2  # squared residuals further apart than the first change ρ
 EDGE = 1e-6  # of μ λ_n: an impulse that near to the cone's surface counts as slipping

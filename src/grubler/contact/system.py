@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from ..constrained.rows import stacked as on_cluster
 from ..mechanism.parts import WORLD
 from ..model import Model
 from ..model.clusters import Cluster
+
+if TYPE_CHECKING:
+    from ..model.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class System:
     def point_rows(self, body: int, other: int, point: Any, axes: Any) -> Block:
         """The rows of the velocity of `body` against `other` at a point of the world, (3,), along
         the columns of `axes`."""
-        ends: dict = {}
+        ends: dict[Any, Any] = {}
         velocity, drift = 0.0, np.zeros(3)
         for index, sign in ((body, 1.0), (other, -1.0)):
             if index == WORLD:
@@ -183,7 +186,7 @@ class System:
         half = [{k: self.joints[k].D.half(y) for k, y in Y.items()} for Y in carried]
         scaled = [{k: self.joints[k].D.scale(h) for k, h in H.items()} for H in half]
         n = len(blocks)
-        G: list[list] = [[None] * n for _ in range(n)]
+        G: list[list[Any]] = [[None] * n for _ in range(n)]
         for i in range(n):
             for j in range(i, n):
                 common = [k for k in half[i] if k in half[j]]
@@ -232,9 +235,9 @@ def turns(model: Model, cluster: Cluster) -> bool:
     return body.joint.kind == "free" and body.parent == WORLD and len(cluster.bodies) == 1
 
 
-def _damping(sweep, damping: Mapping[int, float]) -> dict:
+def _damping(sweep, damping: Mapping[int, float]) -> dict[Any, Any]:
     """By cluster: Gᵀ diag(d) G of the viscous damping d of tree joints, by body index."""
-    found: dict = {}
+    found: dict[Any, Any] = {}
     for state in sweep:
         for joint in state.joints:
             d, k = damping.get(joint.body.index, 0.0), state.cluster.index

@@ -184,7 +184,9 @@ def _solved(joint: Embedding, positions: dict[Any, Any]) -> dict[Any, Any]:
         return joint.positions(np.concatenate([positions[b.index] for b in joint.coordinates]))
 
 
-def same_pose(bodies: Sequence[Body], a: dict, b: dict, tolerance: float = OPEN_LOOP) -> bool:
+def same_pose(
+    bodies: Sequence[Body], a: Any, b: dict[Any, Any], tolerance: float = OPEN_LOOP
+) -> bool:
     """Whether every joint places its body equally; turns by 2π count as equal, NaN as different."""
     for body in bodies:
         X, Y = (body.joint.motion.transform(x[body.index]) for x in (a, b))
@@ -286,7 +288,9 @@ def _search(
     return None, best
 
 
-def _closed(loops: Sequence[Loop], positions: dict, gap: float, accept: Accept = None) -> bool:
+def _closed(
+    loops: Sequence[Loop], positions: dict[Any, Any], gap: float, accept: Accept = None
+) -> bool:
     closed = gap < OPEN_LOOP and all(loop.on_branch(positions) for loop in loops)
     return closed and (accept is None or accept(positions))
 

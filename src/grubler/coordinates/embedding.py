@@ -150,13 +150,13 @@ class ExplicitJoint(Embedding):
             c for body in self.coordinates for c in range(self.nv_span)[self.columns[body.index]]
         )
 
-    def positions(self, q):
+    def positions(self, q: Array) -> dict[int, Array]:
         values = self.layout.split_q(q)
         for step in self.steps:
             values |= Layout(step.outputs).split_q(step.value(step._gather(values)))
         return values
 
-    def velocity_map(self, positions, v):
+    def velocity_map(self, positions: dict[int, Array], v: Array | None) -> tuple[Any, ...]:
         rows = self.layout.split_v(np.eye(self.nv))
         drift = {body.index: np.zeros(body.joint.nv) for body in self.coordinates}
         for step in self.steps:  # the chain rule, step by step

@@ -47,7 +47,7 @@ def beyond_slack(loops: tuple[Loop, ...], phi: Array) -> Array:
     )
 
 
-def equations(loops, positions):
+def equations(loops: tuple[Loop, ...], positions: dict[int, Array]) -> Array:
     """The rows of all loops that K derives from; `reversal` tells false assemblies."""
     return np.concatenate([loop.equations(positions) for loop in loops])
 

@@ -7,7 +7,7 @@ joint a shift or a turn in the body's axes, and for a loop all its joints togeth
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from .constrained import constrained_derivatives
 from .forward import c_aba_derivatives
 from .inverse import c_rnea_derivatives
 from .kinematics import frame_motion
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import ArrayLike, Forces
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -64,7 +68,9 @@ class FrameAccelerationDerivatives(NamedTuple):
 
 
 @public
-def inverse_dynamics_derivatives(model, q, v, a, f_ext=None) -> InverseDynamicsDerivatives:
+def inverse_dynamics_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Forces | None = None
+) -> InverseDynamicsDerivatives:
     """(∂tau/∂q, ∂tau/∂v, ∂tau/∂a) of `inverse_dynamics`, in tangent coordinates of q.
 
     External forces are constant in the axes of their bodies.
@@ -76,7 +82,13 @@ def inverse_dynamics_derivatives(model, q, v, a, f_ext=None) -> InverseDynamicsD
 
 
 @public
-def forward_dynamics_derivatives(model, q, v, tau, f_ext=None) -> ForwardDynamicsDerivatives:
+def forward_dynamics_derivatives(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    f_ext: Forces | None = None,
+) -> ForwardDynamicsDerivatives:
     """(∂a/∂q, ∂a/∂v, ∂a/∂tau) of `forward_dynamics`, in tangent coordinates of q.
 
     External forces are constant in the axes of their bodies.
@@ -90,7 +102,14 @@ def forward_dynamics_derivatives(model, q, v, tau, f_ext=None) -> ForwardDynamic
 
 @public
 def constrained_forward_dynamics_derivatives(
-    model, q, v, tau, constraints, f_ext=None, desired=None, motion=None
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    constraints: Any,
+    f_ext: Forces | None = None,
+    desired: Any = None,
+    motion: Any = None,
 ) -> ConstrainedDerivatives:
     """(∂a/∂q, ∂a/∂v, ∂a/∂tau, ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau) of `constrained_forward_dynamics`.
 
@@ -110,7 +129,9 @@ def constrained_forward_dynamics_derivatives(
 
 
 @public
-def frame_velocity_derivatives(model, q, v, frame) -> FrameVelocityDerivatives:
+def frame_velocity_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, frame: Any
+) -> FrameVelocityDerivatives:
     """(∂V/∂q, ∂V/∂v) of the spatial velocity [angular; linear] of a frame, in its axes."""
     q, v = checked(model, q=q, v=v)
     moved = frame_motion(model, q, v, np.zeros(model.nv), checked_frame(model, frame))
@@ -118,7 +139,9 @@ def frame_velocity_derivatives(model, q, v, frame) -> FrameVelocityDerivatives:
 
 
 @public
-def frame_acceleration_derivatives(model, q, v, a, frame) -> FrameAccelerationDerivatives:
+def frame_acceleration_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any
+) -> FrameAccelerationDerivatives:
     """(∂A/∂q, ∂A/∂v, ∂A/∂a) of the spatial acceleration of a frame, in its axes."""
     q, v, a = checked(model, q=q, v=v, a=a)
     moved = frame_motion(model, q, v, a, checked_frame(model, frame))

@@ -14,7 +14,9 @@ of the two frames alone (`Pair`), whose derivatives are those of `kinematics`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +32,22 @@ from ..mechanism.parts import WORLD
 from .inverse import c_rnea_derivatives
 from .kinematics import Motion, body_motions
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
+
 REDUNDANT = 1e12  # condition of J M⁻¹ Jᵀ + R above which multipliers have no derivative
 
 
-def constrained_derivatives(model, q, v, tau, constraints, f_ext=None, wanted=None):
+def constrained_derivatives(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    constraints: Any,
+    f_ext: Mapping[int, Array] | None = None,
+    wanted: Any = None,
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(∂a/∂q, ∂a/∂v, ∂a/∂tau, ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau), in tangent coordinates of q."""
     wanted = wanted or Wanted()
     a, multipliers = ltl(model, q, v, tau, constraints, f_ext, wanted)
@@ -53,7 +67,9 @@ def constrained_derivatives(model, q, v, tau, constraints, f_ext=None, wanted=No
     return solved(model, constraints, M, J, (dq - turned, dv), (c_q, c_v))
 
 
-def solved(model, constraints, M, J, forces, rows):
+def solved(
+    model: Model, constraints: Any, M: Array, J: Array, forces: Any, rows: Any
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """The six derivatives, from those of ID - Jᵀλ and c by q and by v."""
     n, m = model.nv, J.shape[0]
     right = np.concatenate([-forces[0], -forces[1], np.eye(n)], axis=1)
@@ -79,7 +95,7 @@ def _thirds(x, n: int):
     return x[:, :n], x[:, n : 2 * n], x[:, 2 * n :]
 
 
-def independent(model, constraints):
+def independent(model: Model, constraints: Any) -> tuple[Array, Array]:
     """(N, R): rows Nᵀ c that are independent on each body, and their softness.
 
     Redundant rows on a body, such as four points of a foot, share their force in the sense of least
@@ -106,11 +122,13 @@ class Pair:
 
     def __init__(self, c: Checked, motions: dict[int, Motion]):
         self.c = c
-        self.own = motions[c.frame.body].at(c.frame.placement)
-        self.other = motions[WORLD if c.to is None else c.to.body]
+        self.own: Any = motions[c.frame.body].at(c.frame.placement)
+        self.other: Any = motions[WORLD if c.to is None else c.to.body]
         self.X = self.own.X @ self.other.X.inverse()
 
-    def derivatives(self, multipliers, k, motion):
+    def derivatives(
+        self, multipliers: Array, k: int, motion: Any
+    ) -> tuple[tuple[Array, Array, Array], dict[int, Array], Array]:
         """((∂c/∂q, ∂c/∂v, J), wrench by body in its axes, Σ Jᵀ ∂w)."""
         own, other, X, c = self.own, self.other, self.X, self.c
         arguments = [_flat(X.E), X.r, own.V, own.A, other.V, other.A, multipliers]
@@ -132,7 +150,7 @@ class Pair:
         return (c_q, c_v, J), forces, change
 
 
-def wrenches(c: Checked, X: Transform, multipliers, motion):
+def wrenches(c: Checked, X: Transform, multipliers: Array, motion: Any) -> tuple[Array, Array]:
     """The constraint's force on its frame, in the frame's axes, and on the other body, in its."""
     w = c.rows.matrix(from_place(c, X, motion)[0]).T @ multipliers
     return w, -X.force_back(w)
@@ -157,7 +175,7 @@ def _point(V, A) -> PointMotion:
     return PointMotion(V, A[:3], A[3:] + cross(V[:3], V[3:]))
 
 
-def turned_matrix(E):
+def turned_matrix(E: Array) -> Array:
     """∂E by small turns δ of the frame about its axes, (9, 3) row by row: δE = -[δ x] E."""
     columns = [skew(E[:, k]) for k in range(3)]
     return np.stack([columns[k][i] for i in range(3) for k in range(3)])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from ..algorithms.sweep import JointState
 from ..algorithms.tangent import rates_map
 from ..coordinates.embedding import Embedding
 from ..mechanism.layout import Layout
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ class Curvature:
         return Curvature(self.Vq[joint], self.Aq[joint], self.Av[joint], None)
 
 
-def curvature(embedding: Embedding, q, v, a, force) -> Curvature | None:
+def curvature(embedding: Embedding, q: Array, v: Array, a: Array, force: Array) -> Curvature | None:
     """The derivatives above, given the cluster's q, v, a and the forces on its tree joints;
     None where G is constant."""
     if not embedding.loops:
@@ -127,13 +131,13 @@ def _implicit_derivative(embedding) -> Derivative:
     return Derivative(rows, (embedding.nq, n, n, len(kept)), wrt=2)
 
 
-def tangent(bodies, q):
+def tangent(bodies: Any, q: Array) -> Array:
     """T (nq, nv), q̇ = T v, of the joints of some bodies; q stacks their positions."""
     places = Layout(bodies).q
     return block_diagonal([rates_map(b.joint.motion, q[places[b.index]]) for b in bodies])
 
 
-def body_curvature(joint: JointState, own, acceleration, f) -> Curvature | None:
+def body_curvature(joint: JointState, own: Any, acceleration: Array, f: Array) -> Curvature | None:
     """The same of the motion of one body, six rows in its axes: v_J = S q̇, a_J = S q̈ + bias, and
     Gᵀ Sᵀ f. `own` is that of its tree joint, None where G is constant."""
     S, second = joint.S, _subspace_derivative(joint.body.joint.motion)

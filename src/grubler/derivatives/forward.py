@@ -10,6 +10,9 @@ a = (classical acceleration) - w x v of the base by the last term alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..algebra.linalg import LDL, joined, symmetric
@@ -18,15 +21,23 @@ from ..algorithms.c_aba import c_aba
 from ..mechanism.parts import WORLD
 from .inverse import c_rnea_derivatives
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
-def c_aba_derivatives(model, q, v, tau, f_ext=None):
+
+def c_aba_derivatives(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Mapping[int, Array] | None = None
+) -> tuple[Any, Any, Array] | tuple[Array, Array, Array]:
     """(∂a/∂q, ∂a/∂v, M⁻¹), each (nv, nv), in tangent coordinates of q."""
     a = c_aba(model, q, v, tau, f_ext)
     dq, dv, M = c_rnea_derivatives(model, q, v, a, f_ext)
     return forward_from_inverse(model, q, v, dq, dv, M)
 
 
-def forward_from_inverse(model, q, v, dq, dv, M):
+def forward_from_inverse(
+    model: Model, q: Array, v: Array, dq: Any, dv: Any, M: Array
+) -> tuple[Any, Any, Array] | tuple[Array, Array, Array]:
     """The derivatives of a from those of tau and M."""
     known_q, known_v = known_columns(model, q, v)
     rest_q = [i for i in range(model.nv) if i not in known_q]
@@ -41,7 +52,7 @@ def forward_from_inverse(model, q, v, dq, dv, M):
     return da_dq, da_dv, symmetric(x[:, nq + len(rest_v) :])
 
 
-def limbs(model) -> tuple[list[int], list[list[int]]]:
+def limbs(model: Model) -> tuple[list[int], list[list[int]]]:
     """(coordinates of the trunk, those of each limb): the trunk is every cluster that branches,
     with all that carry it; a limb is a chain that hangs on the trunk."""
     children = {k.index: 0 for k in model.clusters}
@@ -64,7 +75,7 @@ def limbs(model) -> tuple[list[int], list[list[int]]]:
     ]
 
 
-def solve_by_limbs(M, right, trunk: list[int], chains: list[list[int]]):
+def solve_by_limbs(M: Array, right: Any, trunk: list[int], chains: list[list[int]]) -> Array:
     """M⁻¹ right, for many columns. With t the trunk, l its limbs and K_l = M_ll⁻¹ M_lt,
 
         (M_tt - Σ M_tl K_l) x_t = r_t - Σ K_lᵀ r_l,   x_l = M_ll⁻¹ r_l - K_l x_t.
@@ -93,7 +104,7 @@ def solve_by_limbs(M, right, trunk: list[int], chains: list[list[int]]):
     return np.stack([rows[i] for i in range(M.shape[0])])
 
 
-def known_columns(model, q, v):
+def known_columns(model: Model, q: Array, v: Array) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Columns of ∂a/∂q and ∂a/∂v that a free base makes trivial, by coordinate."""
     by_q, by_v, n = {}, {}, model.nv
     for k in model.clusters:
@@ -115,6 +126,6 @@ def _at(n: int, start: int, x):
     return joined([np.zeros(start), x, np.zeros(n - start - 3)])
 
 
-def _columns(n: int, known: dict, solved: dict):
+def _columns(n: int, known: dict[Any, Any], solved: dict[Any, Any]):
     columns = known | solved
     return np.stack([columns[i] for i in range(n)], axis=1)

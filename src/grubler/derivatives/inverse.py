@@ -28,7 +28,9 @@ A rotor that only spins is symmetric: its displacement changes no force.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +41,10 @@ from ..algorithms.newton_euler import Motion, accelerated
 from ..algorithms.sweep import outward
 from ..mechanism.parts import WORLD
 from .sources import ClusterSources, Rotor, Source, cluster_sources, turning
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,7 @@ class Columns:
     def __add__(self, other: Columns) -> Columns:
         return Columns(self.b + other.b, self.F + other.F, self.Cq + other.Cq, self.Cv + other.Cv)
 
-    def seen_from_parent(self, X, u2) -> Columns:
+    def seen_from_parent(self, X: Any, u2: Any) -> Columns:
         """The same on the parent, from whose origin the body's moves away with half of u2."""
         F = X.forces_back(self.F)
         b = X.rotate_back(self.b) + skew(u2) @ F[3:]
@@ -71,11 +77,11 @@ class Composite:
     def __add__(self, other: Composite) -> Composite:
         return Composite(self.I + other.I, self.B2 + other.B2, self.h2 + other.h2)
 
-    def coriolis(self, W):
+    def coriolis(self, W: Array) -> Array:
         """2B x for columns of motions with angular velocity W."""
         return np.concatenate([self.B2 @ W, -(skew(self.h2) @ W)])
 
-    def seen_from_parent(self, X, u2) -> Composite:
+    def seen_from_parent(self, X: Any, u2: Any) -> Composite:
         I = X.rigid_congruence(self.I)
         _, m, mc = rigid_parts(I)
         h2 = X.rotate_back(self.h2)
@@ -86,14 +92,18 @@ class Composite:
 class Blocks:
     """∂τ/∂q, ∂τ/∂v and M by pairs of clusters; those of different limbs stay zero."""
 
-    def __init__(self, model):
-        self.sizes = [k.nv for k in model.clusters]
+    dq: Any
+    dv: Any
+    M: Any
+
+    def __init__(self, model: Model):
+        self.sizes: list[int] = [k.nv for k in model.clusters]
         self.dq, self.dv, self.M = {}, {}, {}
 
-    def _add(self, blocks: dict, i: int, j: int, value) -> None:
+    def _add(self, blocks: dict[Any, Any], i: int, j: int, value) -> None:
         blocks[i, j] = blocks[i, j] + value if (i, j) in blocks else value
 
-    def add(self, k: int, dq, dv, M) -> None:
+    def add(self, k: int, dq: Any, dv: Any, M: Array) -> None:
         for blocks, value in ((self.dq, dq), (self.dv, dv), (self.M, M)):
             self._add(blocks, k, k, value)
 
@@ -115,10 +125,10 @@ class Blocks:
         self.felt_below(k, columns, k, source)
         self._add(self.M, k, k, symmetric(source.P.T @ columns.F))
 
-    def assembled(self):
+    def assembled(self) -> tuple[Array, ...]:
         return tuple(self._matrix(blocks) for blocks in (self.dq, self.dv, self.M))
 
-    def _matrix(self, blocks: dict):
+    def _matrix(self, blocks: dict[Any, Any]):
         sizes = self.sizes
         rows = [
             joined(
@@ -133,7 +143,9 @@ class Blocks:
         return joined(rows, (0, 0))
 
 
-def c_rnea_derivatives(model, q, v, a, f_ext=None):
+def c_rnea_derivatives(
+    model: Model, q: Array, v: Array, a: Array, f_ext: Mapping[int, Array] | None = None
+) -> tuple[Array, ...]:
     """(∂τ/∂q, ∂τ/∂v, M), each (nv, nv), in tangent coordinates of q."""
     motion = accelerated(outward(model, q, v), a)
     f = forces_across(motion, net_forces(motion, f_ext))
@@ -166,7 +178,7 @@ def c_rnea_derivatives(model, q, v, a, f_ext=None):
     return blocks.assembled()
 
 
-def _gather(below: dict, k: int, columns: Columns) -> None:
+def _gather(below: dict[Any, Any], k: int, columns: Columns) -> None:
     below[k] = below[k] + columns if k in below else columns
 
 
@@ -184,7 +196,7 @@ def rigid_composites(motion: Motion, own: list[ClusterSources]) -> dict[int, Com
     }
 
 
-def rigid_composite(I, w, rotors: list[Rotor]) -> Composite:
+def rigid_composite(I: Array, w: Array, rotors: list[Rotor]) -> Composite:
     """2B of a body has the moments -[w x](tr(Io) 1 - 2 Io), and -J σ̇ [e x] of each rotor on it."""
     for rotor in rotors:
         e = np.concatenate([rotor.e, np.zeros(3)])
@@ -196,7 +208,7 @@ def rigid_composite(I, w, rotors: list[Rotor]) -> Composite:
     return Composite(I, B2, 2.0 * cross(w, mc))
 
 
-def columns_of(composite: Composite, source: Source, f) -> Columns:
+def columns_of(composite: Composite, source: Source, f: Array) -> Columns:
     """A body's own columns, from its subtree's inertia and force."""
     P, I = source.P, composite.I
     b = composite.B2.T @ P[:3] + skew(composite.h2) @ P[3:]

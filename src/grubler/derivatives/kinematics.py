@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from ..algorithms.sweep import JointState, outward
 from ..mechanism.parts import WORLD
 from .curvature import body_curvature, curvature
 from .sources import crossing
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,9 @@ class Motion:
         )  # fmt: skip
 
 
-def body_motions(model, q, v, a, bodies: Collection[int]) -> dict[int, Motion]:
+def body_motions(
+    model: Model, q: Array, v: Array, a: Array, bodies: Collection[int]
+) -> dict[int, Motion]:
     """The motion of some bodies and of all that carry them, by index; WORLD included."""
     sweep, rest = outward(model, q, v, keep_frame=None), np.zeros((6, model.nv))
     motions = {
@@ -99,6 +106,6 @@ def _moved(joint: JointState, up: Motion, acceleration, own, place: slice) -> Mo
     return Motion(X @ up.X, V, a_up + aJ + cross_motion(V, vJ), J, Vq, Aq, Av)
 
 
-def frame_motion(model, q, v, a, frame) -> Motion:
+def frame_motion(model: Model, q: Array, v: Array, a: Array, frame: Any) -> Motion:
     """The motion of a frame, in its axes."""
     return body_motions(model, q, v, a, [frame.body])[frame.body].at(frame.placement)

@@ -6,7 +6,9 @@ Symbols as in `inverse`. A body with six coordinates has a `Source`; a body that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from ..algorithms.c_rnea import felt
 from ..algorithms.newton_euler import Motion
 from ..algorithms.sweep import ClusterState
 from .curvature import Curvature, body_curvature, curvature
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +52,21 @@ class Rotor:
 class ClusterSources:
     """The sources of a cluster's bodies, and what its joints add to its own block."""
 
-    bodies: dict
+    bodies: dict[Any, Any]
     dq: np.ndarray
     dv: np.ndarray
     M: np.ndarray
 
 
-def cluster_sources(motion: Motion, state: ClusterState, q, v, a, f, f_ext) -> ClusterSources:
+def cluster_sources(
+    motion: Motion,
+    state: ClusterState,
+    q: Array,
+    v: Array,
+    a: Array,
+    f: Any,
+    f_ext: Mapping[int, Array] | None,
+) -> ClusterSources:
     """The sources of a cluster's bodies at its q, v, a; `f` are the forces across all joints."""
     embedding = motion.sweep.robot.embeddings[state.cluster.index]
     force = np.concatenate([felt(motion, joint, f) for joint in state.joints])
@@ -109,13 +122,13 @@ def _source(motion, joint, own, f):
     return Source(P, Bq, Aq, Av, u), None if bent is None else bent.Fq
 
 
-def crossing(v):
+def crossing(v: Array) -> Array:
     """The matrix of the cross product of motion vectors, v x m (5)."""
     w = skew(v[:3])
     return np.block([[w, np.zeros((3, 3))], [skew(v[3:]), w]])
 
 
-def turning(f, P):
+def turning(f: Array, P: Any) -> Array:
     """P x* f for columns of motions: how a force changes that moves along with them (5)."""
     n, l = skew(f[:3]), skew(f[3:])
     return -np.concatenate([n @ P[:3] + l @ P[3:], l @ P[:3]])

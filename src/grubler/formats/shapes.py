@@ -150,7 +150,7 @@ def mjcf_shapes(m: Any, names: Iterable[str], lost: set[str]) -> dict[str, list[
     return touched | seen
 
 
-def mjcf_shape(m, g: int) -> Shape | None:
+def mjcf_shape(m: Any, g: int) -> Shape | None:
     """The shape of a geom, or None for the ground: a plane or a height field."""
     size = np.array(m.geom_size[g])
     at = {

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import compiler
 from ..algebra.symbolic import external
@@ -30,7 +31,9 @@ from ..model import Model
 
 
 @public
-def casadi_function(fn: Callable, model: Model, *, compiled: bool = False, **options):
+def casadi_function(
+    fn: Callable[..., Any], model: Model, *, compiled: bool = False, **options: Any
+) -> Any:
     """The CasADi Function of `fn(model, ...)`, with inputs and outputs by name; options as in
     `compile`.
 
@@ -46,7 +49,7 @@ def casadi_function(fn: Callable, model: Model, *, compiled: bool = False, **opt
     return _library(fn, model, problem, dict(options))
 
 
-def _library(fn: Callable, model: Model, problem: Problem, options: dict):
+def _library(fn: Callable[..., Any], model: Model, problem: Problem, options: dict[Any, Any]):
     parameters = tuple(options.pop("parameters", ()))
     kept = {k: options.pop(k) for k in ("shapes",) if k in options}
     options.pop("inputs", None)
@@ -63,7 +66,7 @@ def _library(fn: Callable, model: Model, problem: Problem, options: dict):
         return external(problem.name, library)  # loaded: the file may go
 
 
-def build(folder: Path, name: str, own, derived) -> Path:
+def build(folder: Path, name: str, own: Any, derived: Any) -> Path:
     """The shared library of a compiled function and its Jacobian."""
     linked = []
     for part, function in (("own_code", own), ("jacobian_code", derived)):

@@ -7,6 +7,7 @@ on them: a plan of contacts (`grubler.collision.Contacts`) is made from them.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .geometry import (
 )
 from .parts import LARGEST, frozen
 
-LENGTHS = {
+LENGTHS: dict[Any, Any] = {
     Ball: ("radius",),
     Capsule: ("radius", "length"),
     Cylinder: ("radius", "length"),
@@ -34,7 +35,7 @@ LENGTHS = {
 }
 MAY_BE_ZERO = ((Ball, "radius"), (Capsule, "length"))  # a point, a ball
 ALL_BITS = 0xFFFFFFFF
-KINDS = (*LENGTHS, Plane, HeightField, Hull, Mesh)
+KINDS: Any = (*LENGTHS, Plane, HeightField, Hull, Mesh)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def checked_shape(shape: Shape, what: str) -> Shape:
     if not isinstance(shape, KINDS):
         kinds = "Sphere, Capsule, Box, Cylinder, Ellipsoid, Plane, HeightField, Hull or Mesh"
         raise ModelError(f"the shape of {what} is a {type(shape).__name__}: give a {kinds}")
-    changes: dict = {
+    changes: dict[Any, Any] = {
         "position": _numbers(shape.position, (3,), f"position of {what}"),
         "rotation": _numbers(shape.rotation, (3, 3), f"rotation of {what}"),
     }
@@ -167,7 +168,7 @@ def checked_shape(shape: Shape, what: str) -> Shape:
     return replace(shape, **changes)
 
 
-def _checked_heights(field: HeightField, what: str) -> dict:
+def _checked_heights(field: HeightField, what: str) -> dict[Any, Any]:
     """The array of a height field, or its function, checked."""
     if (field.heights is None) == (field.function is None):
         raise ModelError(f"{what}: give either heights=, with size=, or function=")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class HeightField(Shape):
 
     heights: np.ndarray | None = None
     size: np.ndarray | None = None
-    function: Callable | None = None
+    function: Callable[..., Any] | None = None
 
 
 Sphere = Ball  # the name in the public interface

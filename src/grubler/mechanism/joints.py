@@ -109,7 +109,7 @@ class Joint:
         X_J' J X_J = J wherever the joint stands. It may as well belong to the parent."""
         return np.zeros((6, 6))
 
-    def bias(self, q: Array, v: Array) -> Array | None:
+    def bias(self, q: Array, v: Array | None) -> Array | None:
         return None
 
     def derivative(self, q: Array, v: Array) -> Array:
@@ -124,15 +124,15 @@ class Joint:
     def difference(self, q0: Array, q1: Array) -> Array:
         return q1 - q0
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         self._is_flat()
         return np.zeros(self.nv)
 
-    def integrate_derivatives(self, x):
+    def integrate_derivatives(self, x: Array) -> tuple[Array, Array]:
         self._is_flat()
         return np.eye(self.nv), np.eye(self.nv)
 
-    def difference_derivatives(self, x):
+    def difference_derivatives(self, x: Array) -> tuple[Array, Array]:
         self._is_flat()
         return -np.eye(self.nv), np.eye(self.nv)
 
@@ -290,7 +290,7 @@ class Universal(Joint):
     def unfelt(self, I: Array) -> Array:
         return mass_at_origin(I)
 
-    def bias(self, q: Array, v: Array) -> Array:
+    def bias(self, q: Array, v: Array | None) -> Array:
         moved = self._second(q).T @ self.axis
         return np.concatenate([(-v[0] * v[1]) * cross(self.axis2, moved), ZERO])
 
@@ -335,7 +335,7 @@ class Planar(Joint):
             [top, np.concatenate([self._E(q) @ self._plane, np.zeros((3, 1))], axis=1)]
         )
 
-    def bias(self, q: Array, v: Array) -> Array:
+    def bias(self, q: Array, v: Array | None) -> Array:
         moved = self._E(q) @ (self._plane @ v[:2])
         return np.concatenate([ZERO, -v[2] * cross(self.axis, moved)])
 
@@ -378,13 +378,13 @@ class Spherical(Joint):
     def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion_log(quaternion_product(q0 * np.array([1.0, -1, -1, -1]), q1))
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         return cross(u, v)
 
-    def integrate_derivatives(self, x):
+    def integrate_derivatives(self, x: Array) -> tuple[Any, Array]:
         return rotation(x).T, rotation_jacobian(x)
 
-    def difference_derivatives(self, x):
+    def difference_derivatives(self, x: Array) -> tuple[Array, Array]:
         inverse = rotation_jacobian_inverse(x)
         return -inverse.T, inverse
 
@@ -431,14 +431,14 @@ class Free(Joint):
         way = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([w, advance_inverse(w, way)])
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         return cross_motion(u, v)
 
-    def integrate_derivatives(self, x):
+    def integrate_derivatives(self, x: Array) -> tuple[Array, Array]:
         moved = Transform(rotation(x[:3]).T, advance(x[:3], x[3:]))
         return moved.matrix(), twist_jacobian(x)
 
-    def difference_derivatives(self, x):
+    def difference_derivatives(self, x: Array) -> tuple[Array, Array]:
         return -twist_jacobian_inverse(-x), twist_jacobian_inverse(x)
 
 

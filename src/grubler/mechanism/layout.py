@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .parts import Body
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 
 class Layout:
@@ -17,8 +21,13 @@ class Layout:
     the lengths of the stacked arrays.
     """
 
+    q: dict[int, slice[Any, Any, Any]]
+    nq: int
+    v: dict[int, slice[Any, Any, Any]]
+    nv: int
+
     def __init__(self, bodies: Sequence[Body]):
-        self.bodies = tuple(bodies)
+        self.bodies: tuple[Body, ...] = tuple(bodies)
         self.q, self.nq = _slices((b.index, b.joint.nq) for b in self.bodies)
         self.v, self.nv = _slices((b.index, b.joint.nv) for b in self.bodies)
 
@@ -39,20 +48,20 @@ class Layout:
         ends = {b.joint.name: self.q[b.index].stop for b in rotating}
         return {name: slice(end - 4, end) for name, end in ends.items()}
 
-    def split_q(self, x) -> dict:
+    def split_q(self, x: Array) -> dict[Any, Any]:
         """Stacked positions by body index."""
         return {i: x[place] for i, place in self.q.items()}
 
-    def split_v(self, x) -> dict:
+    def split_v(self, x: Array) -> dict[Any, Any]:
         """Stacked velocities, or rows of a matrix, by body index."""
         return {i: x[place] for i, place in self.v.items()}
 
-    def stack(self, by_body):
+    def stack(self, by_body: Any) -> Array | Array:
         """The values of all joints one after the other, from values by body index."""
         parts = [by_body[body.index] for body in self.bodies]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def integrate(self, positions, step) -> dict:
+    def integrate(self, positions: Mapping[int, Array], step: Any) -> dict[Any, Any]:
         """Positions by body index after a step (nv,) along the tangents of the joints."""
         return {
             b.index: b.joint.motion.integrate(positions[b.index], step[self.v[b.index]])

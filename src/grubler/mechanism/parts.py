@@ -20,7 +20,7 @@ WORLD = -1  # index of the fixed base
 LARGEST = 1e40  # of any number of a mechanism, in SI: m r² and its square stay far from overflow
 
 
-def frozen(x: Array | list[int], dtype: type[Any] = float) -> np.ndarray:
+def frozen(x: Any, dtype: type[Any] = float) -> np.ndarray:
     """A read-only copy."""
     x = np.array(x, dtype=dtype)
     x.flags.writeable = False

@@ -329,7 +329,7 @@ class ModelBuilder(ShapedParts):
         model name all that was changed.
         """
         edges, makers, notes = dict(self._edges), dict(self._loops), []
-        guess: dict = {**self._reference, **(reference or {})}
+        guess: dict[Any, Any] = {**self._reference, **(reference or {})}
         while True:
             tree = SpanningTree(self._masses, edges, self._joint_names)
             loops = _made(tree, makers)

@@ -27,7 +27,7 @@ from . import Model, as_vector
 from .clusters import Cluster, build_clusters
 
 if TYPE_CHECKING:
-    from ..typing import Array, ArrayLike
+    from ..typing import ArrayLike, Floats
 
 WORSE = 10.0  # a partition is kept unless its condition is worse than the best by this factor
 
@@ -186,7 +186,7 @@ def _check_loop_names(model: Model, names: Iterable[str]) -> None:
 
 
 @public
-def convert_configuration(old: Model, new: Model, q: ArrayLike) -> Array:
+def convert_configuration(old: Model, new: Model, q: ArrayLike) -> Floats:
     """q of one model of a mechanism as q of another.
 
     Every body keeps its pose. A closed form of `new` has one branch: where q stands on another one,
@@ -231,20 +231,22 @@ def _check_branch(cluster: Cluster, positions: Mapping[Any, Any], q: np.ndarray)
 
 
 @public
-def convert_velocity(old: Model, new: Model, q: ArrayLike, v: ArrayLike) -> Array:
+def convert_velocity(old: Model, new: Model, q: ArrayLike, v: ArrayLike) -> Floats:
     """v of one model of a mechanism as v of another; q is the old model's."""
     return joined([T @ v[columns] for columns, T, _ in _changes(old, new, q)])
 
 
 @public
-def convert_acceleration(old: Model, new: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+def convert_acceleration(
+    old: Model, new: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Floats:
     """a of one model of a mechanism as a of another; q and v are the old model's."""
     changes = _changes(old, new, q, v)
     return joined([T @ a[columns] + drift for columns, T, drift in changes])
 
 
 @public
-def convert_force(old: Model, new: Model, q: ArrayLike, tau: ArrayLike) -> Array:
+def convert_force(old: Model, new: Model, q: ArrayLike, tau: ArrayLike) -> Floats:
     """tau of one model of a mechanism as tau of another, of the same power; q is the old model's.
 
     With v_new = T v_old, T' tau_new = tau_old.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class Joined:
     def _placed(self, loop: LoopJoint) -> LoopJoint:
         """A frame on the world moves with the placement."""
         ends = tuple(end and (end if end == "world" else self.prefix + end) for end in loop.ends)
-        changes: dict = {"ends": ends}
+        changes: dict[Any, Any] = {"ends": ends}
         on_world = (*loop.path_P, *loop.path_S)[0].parent == WORLD
         for path, frame in (("path_P", "frame_P"), ("path_S", "frame_S")):
             if not getattr(loop, path) and on_world and not self.at_rest:
@@ -105,7 +106,7 @@ class Joined:
             for a in self.model.actuators
         }  # fmt: skip
 
-    def geometry(self) -> dict[str, tuple]:
+    def geometry(self) -> dict[str, tuple[Any, ...]]:
         """Shapes to be drawn, by the name of a body."""
         return {
             self.body_name(i): tuple(s.carried(self.X) if i == WORLD else s for s in shapes)

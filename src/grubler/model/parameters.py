@@ -44,7 +44,7 @@ def parameter_values(model: Model, name: str) -> np.ndarray:
     raise InputError(unknown("parameter", name, NAMES))
 
 
-def _stacked(values: list):
+def _stacked(values: list[Any]):
     return np.stack(values) if is_symbolic(*values) else np.array(values)
 
 

@@ -11,8 +11,8 @@ class Tree:
     """The tree of a model's clusters, by index; the world is None."""
 
     def __init__(self, clusters: Sequence[Cluster]):
-        self.parent = [cluster.parent for cluster in clusters]
-        self.roots = [k for k, parent in enumerate(self.parent) if parent is None]
+        self.parent: list[int | None] = [cluster.parent for cluster in clusters]
+        self.roots: list[int] = [k for k, parent in enumerate(self.parent) if parent is None]
         self._places = {
             body: (cluster.index, i)
             for cluster in clusters

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from ..coordinates.embedding import Embedding
 from ..mechanism.joints import Joint, TurnedHinge, perpendicular
 from ..mechanism.parts import WORLD, Body
 from ..model import Model
+
+if TYPE_CHECKING:
+    from ..typing import Array
 
 # An inertia of no symmetry, on which claims of joints are tried where the numbers come later.
 SAMPLE = spatial_inertia(1.0, np.array([0.3, -0.5, 0.2]), np.diag([0.5, 0.7, 0.9]) + 0.1)
@@ -43,12 +47,12 @@ class Reduced:
     """A model's bodies in frames of their own, their inertias, and those that only spin."""
 
     bodies: tuple[Body, ...]
-    I: tuple
+    I: tuple[Any, ...]
     spin_only: frozenset[int]
     embeddings: tuple[Embedding, ...]  # of the clusters
     frames: dict[int, Transform]  # by body from its frame as described, empty where all are
 
-    def felt_by(self, i: int, force, q):
+    def felt_by(self, i: int, force: Array, q: Array) -> list[tuple[int, Array]] | list[Any]:
         """[(body, force on it)] of an external force on body i whose joint is at q.
 
         A rotor is known by its spin: it feels the moment about its axis, its carrier the rest.
@@ -106,7 +110,7 @@ def spin_row(body: Body) -> np.ndarray:
     return body.joint.placement.rotate_back(body.joint.motion.axis)
 
 
-def inertias(bodies: Sequence[Body], spin_only: frozenset[int]) -> list:
+def inertias(bodies: Sequence[Body], spin_only: frozenset[int]) -> list[Any]:
     """The inertia of each body, less what its joint does not feel: that is its parent's.
 
     Mass and first moment on a hinge's axis, say, and an equal moment of inertia across it, move
@@ -148,7 +152,9 @@ def _unfelt(motion: Joint, I: np.ndarray) -> np.ndarray:
 # frames
 
 
-def reframed(bodies: tuple[Body, ...], keep_frame: frozenset[int]) -> tuple[tuple[Body, ...], dict]:
+def reframed(
+    bodies: tuple[Body, ...], keep_frame: frozenset[int]
+) -> tuple[tuple[Body, ...], dict[Any, Any]]:
     """The bodies in frames that make placements sparse, where some are not; and the transforms
     from each one's frame to its new one, none where placements come with each call."""
     if not all(_numeric(body) for body in bodies):
@@ -180,7 +186,7 @@ def oblique(bodies: Sequence[Body]) -> set[int]:
 
 def slide_frames(
     bodies: tuple[Body, ...], keep_frame: frozenset[int]
-) -> tuple[tuple[Body, ...], dict]:
+) -> tuple[tuple[Body, ...], dict[Any, Any]]:
     """The bodies with hinges' frames shifted along their axes, where that leaves fewer numbers.
 
     A hinge's origin may go to where the shift from its parent has no part along the axis; its own

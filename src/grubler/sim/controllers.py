@@ -26,7 +26,7 @@ class Table:
 
     def __init__(self, values: Any, each_step: bool):
         self.values, self.each_step = values, each_step
-        self.zero = not values.any()
+        self.zero: bool = not values.any()
 
     def fill(self, tau: np.ndarray, start: int, stop: int) -> None:
         """Write the torques of steps start..stop-1 into tau (stop - start, ..., nv)."""

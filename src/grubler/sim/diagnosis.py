@@ -81,7 +81,7 @@ class EnergyBalance:
     For runs without passive forces and laws, whose power is not known outside the kernel.
     """
 
-    def __init__(self, model: Model, integrator: str, dt: float, q: Any, v: Array):
+    def __init__(self, model: Model, integrator: str, dt: float, q: Any, v: Array | None):
         self._energy = _compiled_energy(model)
         self._lost, self._dt, self._largest = LOST[integrator], dt, 0.0
         self._before = self._of(q, v)

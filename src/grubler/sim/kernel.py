@@ -31,6 +31,8 @@ class Kernel:
     the record of the contacts, see `Contacting`. A step that fails gives velocities that are NaN.
     """
 
+    contacting: Contacting | None
+
     inputs: list[str]
     model: Model
     dt: float
@@ -40,22 +42,23 @@ class Kernel:
     dtype: str
 
     def __init__(
-        self, model: Model, dt: float, integrator: str, passive, control: Callable | None,
-        substeps: int, dtype: str, contacting: Contacting | None = None,
+        self, model: Model, dt: float, integrator: str, passive: Any,
+        control: Callable[..., Any] | None, substeps: int, dtype: str,
+        contacting: Contacting | None = None,
     ):  # fmt: skip
         self.model, self.dt, self.integrator, self.substeps = model, dt, integrator, substeps
         self.control, self.dtype, self.contacting = control, dtype, contacting
-        self.usual = Partitioned(model, dt, passive, dtype)
-        self.spanning = None
+        self.usual: Partitioned = Partitioned(model, dt, passive, dtype)
+        self.spanning: Spanning | None = None
         if any(cluster.embedding.implicit for cluster in model.clusters):
             self.spanning = Spanning(self.usual)
-        self.lifted = 0 if self.spanning is None else self.spanning.carried
-        self.record = 0 if contacting is None else contacting.record
-        self.carried = self.lifted + self.record
+        self.lifted: int = 0 if self.spanning is None else self.spanning.carried
+        self.record: int = 0 if contacting is None else contacting.record
+        self.carried: int = self.lifted + self.record
         self.inputs = ["q", "v", "tau"]
         self.inputs += ["t"] * (control is not None) + ["carried"] * (self.carried > 0)
         about = model, integrator, dt, substeps, dtype, passive, control, contacting
-        self.key = fingerprint("simulator", *about) or None
+        self.key: Any = fingerprint("simulator", *about) or None
 
     def compile(
         self, target: str, arch: str | None

@@ -8,7 +8,7 @@ by forward mode; loops of Newton steps by the implicit function theorem.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ..compiled.products import jvp
 from ..errors import InputError
 from .simulator import Simulator
 
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..typing import Array, ArrayLike
+
 
 class Linearization(NamedTuple):
     """A (2 nv, 2 nv) and B (2 nv, nv): (δq, δv) after a step = A (δq, δv) before it + B δtau."""
@@ -30,7 +34,13 @@ class Linearization(NamedTuple):
 
 
 @public
-def linearize(simulator: Simulator, q, v, tau=None, t: float = 0.0) -> Linearization:
+def linearize(
+    simulator: Simulator[Any],
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
+    t: float = 0.0,
+) -> Linearization:
     """(A, B) of one recorded step of a simulator at (q, v) under the torque tau, zero by default.
 
     δq and δv are in tangent coordinates of q (`integrate`), each (nv,). With `control` compiled
@@ -69,7 +79,7 @@ def _in_directions(kernel):
     return compiled(along, kernel.model, shapes=along.shapes_for(kernel.model), key=key)
 
 
-def tangent_of(model, q):
+def tangent_of(model: Model, q: Array) -> Array:
     """The matrix (nv, nq) from a change of q along the manifold to its tangent coordinates."""
     blocks = []
     for cluster in model.clusters:

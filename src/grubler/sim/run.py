@@ -28,7 +28,7 @@ class Run:
     step: Any
     steps: int
 
-    def __init__(self, sim: Any, kernel: Any, step: Any, q: Any, v: Array, steps: int):
+    def __init__(self, sim: Any, kernel: Any, step: Any, q: Any, v: Array | None, steps: int):
         self.sim, self.kernel, self.step, self.steps = sim, kernel, step, steps
         dtype, lead = sim.dtype, (steps + 1, *q.shape[:-1])
         self.time: Any = np.arange(steps + 1) * sim.dt * sim.substeps
@@ -37,8 +37,8 @@ class Run:
         self.tau: Any = np.zeros((*lead, v.shape[-1]), dtype)
         self.carried: Any = np.zeros((*lead, kernel.carried), dtype)
         self.q[0], self.v[0] = q, v
-        self.batched = q.ndim == 2
-        self.balance = None
+        self.batched: Any = q.ndim == 2
+        self.balance: EnergyBalance | None = None
         if sim.passive is None and sim.control is None and sim.contacts is None and steps:
             span = sim.dt * sim.substeps
             self.balance = EnergyBalance(sim.model, sim.integrator, span, self.q[0], self.v[0])
@@ -63,7 +63,7 @@ class Run:
             raise
         return self._until(self.steps)
 
-    def _along_table(self, torque: Table, start: int, stop: int) -> None:
+    def _along_table(self, torque: Any, start: int, stop: int) -> None:
         if not torque.zero:  # self.tau is made of zeros
             torque.fill(self.tau[start:stop], start, stop)
         self.reached = start

@@ -50,6 +50,9 @@ class Simulator(Generic[Ran]):
     machines without a compiler.
     """
 
+    contacts: Any
+    solver: ContactSolver | None
+
     model: Model
     dt: float
     integrator: str
@@ -125,7 +128,7 @@ class Simulator(Generic[Ran]):
             rest = None if rest.empty else rest
         return Contacting(model, self.contacts, solver, self.dt, damping, friction), rest
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         """The arguments: another process finds the compiled step in the cache, or compiles it."""
         options = {
             "target": self.target, "batch": self.batch, "passive": self.passive,

@@ -121,12 +121,12 @@ class Partitioned:
             steps = (WITHIN * self.dt) ** 2 * (rates @ rates) + STEEPEST**-2
             yield cluster, size * steps, self._slopes[cluster.index] ** 2
 
-    def move(self, q, xi, straight: bool = False):
+    def move(self, q: Array, xi: Array, straight: bool = False) -> tuple[Array, Any | None]:
         """(q ⊕ ξ, whether all loops closed) for an increment of the independent coordinates;
         `straight`: floating bases move along a line while they turn, not along a screw."""
         return _moved(self.model, q, xi, self.dtype, self._predicted, True, straight)
 
-    def turned(self, v, xi):
+    def turned(self, v: Array, xi: Array) -> Array:
         """A velocity after ξ, of one in the axes before it."""
         return _turned(self.model, v, xi, [c.v for c in self.model.clusters])
 
@@ -152,13 +152,13 @@ class Partitioned:
             tau = tau + self.passive.force(self.model, q, v)
         return c_aba(self.model, q, v, tau)
 
-    def after_contact(self, q, v, tau, contacting, record):
+    def after_contact(self, q: Array, v: Array, tau: Array, contacting: Any, record: Any) -> Any:
         """(v⁺ - v, the velocity that corrects positions, record) of a step with contacts."""
         if self.passive is not None:
             tau = tau + self.passive.force(self.model, q, v)
         return contacting.velocities(self.model, q, v, tau, record)
 
-    def land(self, q, v):
+    def land(self, q: Array, v: Array) -> Array:
         return v
 
     def spanning_motion(self, q: Array, v: Array, a: Array) -> tuple[Array, Array | Any]:
@@ -263,12 +263,14 @@ class Spanning:
             _, _, drift = joint.velocity_map(positions, y)
             yield cluster, N, joined([drift[b.index] for b in joint.bodies]), y
 
-    def acceleration(self, q, w, tau):
+    def acceleration(self, q: Array, w: Array, tau: Array) -> Array:
         maps, y, force = self._in_basis(q, w, tau)
         z = c_aba(self.model, q, y, force)
         return joined([z[c.v] if N is None else N @ z[c.v] + drift for c, N, drift, _ in maps])
 
-    def after_contact(self, q, w, tau, contacting, record):
+    def after_contact(
+        self, q: Array, w: Array, tau: Array, contacting: Any, record: Any
+    ) -> tuple[Array, Array, Any]:
         """The same as in the model's coordinates; the basis N turns within the step by dt ν."""
         maps, y, force = self._in_basis(q, w, tau)
         change, correction, record = contacting.velocities(self.model, q, y, force, record)
@@ -296,10 +298,10 @@ class Spanning:
     def _independent(self, cluster):
         return self.usual.model.clusters[cluster.index].embedding.independent
 
-    def move(self, q, xi, straight: bool = False):
+    def move(self, q: Array, xi: Array, straight: bool = False) -> tuple[Array, Any | None]:
         return _moved(self.model, q, xi, self.dtype, self._predicted, False, straight)
 
-    def turned(self, w, xi):
+    def turned(self, w: Array, xi: Array) -> Array:
         return _turned(self.model, w, xi, self._places)
 
     def _predicted(self, cluster, positions, xi):
@@ -397,7 +399,7 @@ def _moved(model, q, xi, dtype, predicted, hold: bool, straight: bool):
     return joined(parts), both(*closed)
 
 
-def _rates(layout, xi, v) -> list:
+def _rates(layout, xi, v) -> list[Any]:
     """dξ/dt of joints one after the other: v + ½ [ξ, v] + 1/12 [ξ, [ξ, v]] on rotating ones."""
     parts = []
     for body in layout.bodies:

@@ -76,7 +76,9 @@ def implicit_midpoint(
     return following, space.land(following, v_next), good
 
 
-def contact_step(space, q, v, tau, dt, contacting, record):
+def contact_step(
+    space: Any, q: Array, v: Array, tau: Array, dt: float, contacting: Any, record: Any
+) -> tuple[Any, Any, Any, Any | None]:
     """(q, v, record, ok): v obeys the laws of contact at its end, then q with the new v and the
     correction of penetrations: first order."""
     good = space.regular(q, v)
@@ -87,7 +89,7 @@ def contact_step(space, q, v, tau, dt, contacting, record):
     return following, space.land(following, space.turned(v, step)), record, both(good, closed)
 
 
-def both(*conditions):
+def both(*conditions: Any) -> Any | None:
     """The conjunction of conditions; None stands for one that always holds."""
     found = [c for c in conditions if c is not None]
     if not found:

@@ -24,10 +24,15 @@ back through the steps one by one (`loops.py`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..frontend.trace import iterate, precision
 from .replay import array, f, pieces, replay, scalars
+
+if TYPE_CHECKING:
+    from ...algebra.symbolic import Scalar
 
 # Powers of the precision, for changes relative to the largest entry:
 SETTLED = 0.85  # one that ends the iteration
@@ -41,7 +46,9 @@ def _steps(loop) -> int:
     return 2 * loop.count + 20
 
 
-def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) -> list:
+def settled_tangents(
+    step: Any, start: list[Any], x: list[Any], dx: list[Any], p: list[Any], dp: list[Any]
+) -> list[Any]:
     """The limit of dx ← A dx + B dp from the loop's last tangents; `start` are its first ones."""
     if not dx:
         return dx
@@ -60,7 +67,9 @@ def settled_tangents(step, start: list, x: list, dx: list, p: list, dp: list) ->
     return _accepted(scalars(dx), scalars(left), _at_rest(x, further))
 
 
-def settled_adjoints(step, x0: list, x: list, p: list, weights: list):
+def settled_adjoints(
+    step: Any, x0: list[Any], x: list[Any], p: list[Any], weights: list[Any]
+) -> tuple[list[Any], Any, bool] | tuple[list[Any], list[Any], Any | Scalar | Any]:
     """(λ, Σ Bᵀ λ, whether x̄_0 = λ) from weights on the state: the limit of λ ← Aᵀ λ."""
     zeros = [np.float64(0.0)] * step.parameter_size
     if not weights:
@@ -96,7 +105,7 @@ def _at_rest(x: list, further: list):
     return f.le(moved, precision() ** AT_REST)
 
 
-def _changes(before: list, after: list, scale: list):
+def _changes(before: list[Any], after: list[Any], scale: list[Any]):
     """The largest change in each direction, relative to the largest entry, at least `scale`."""
     k = len(scale)
     moved = scalars(_sizes([b - a for a, b in zip(before, after)], k))
@@ -104,7 +113,7 @@ def _changes(before: list, after: list, scale: list):
     return array([_ratio(x, f.fmax(y, z)) for x, y, z in zip(moved, sizes, scale)])
 
 
-def _sizes(x: list, k: int):
+def _sizes(x: list[Any], k: int):
     """The largest entry in each of k directions."""
     sizes = [np.float64(0.0)] * k
     for i, value in enumerate(x):
@@ -113,7 +122,7 @@ def _sizes(x: list, k: int):
     return array(sizes)
 
 
-def _all(conditions: list):
+def _all(conditions: list[Any]):
     first, *rest = conditions
     for condition in rest:
         first = f.make("and", first, condition)
@@ -125,7 +134,7 @@ def _ratio(x, y):
     return x / f.select(f.eq(y, 0.0), 1.0, y)
 
 
-def _accepted(values: list, left: list, at_rest) -> list:
+def _accepted(values: list[Any], left: list[Any], at_rest) -> list[Any]:
     """Values of several directions, NaN where more is left of a direction than is accepted, and
     everywhere unless the state is at rest."""
     good = [f.make("and", at_rest, f.le(x, precision() ** ACCEPTED)) for x in left]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +36,12 @@ from .replay import (
     varying,
 )
 
-Tangent = list | None  # of one value: a number a direction, or None
+Tangent: Any = list | None  # of one value: a number a direction, or None
 
 
-def forward(tape: Tape, arguments: Sequence[list], tangents: Sequence, directions: int):
+def forward(
+    tape: Tape, arguments: Sequence[list[Any]], tangents: Sequence[Any], directions: int
+) -> Any:
     """(outputs, their tangents) of a tape, where those of its arguments are given: for each element
     a list with one number a direction, or None; None for an argument that does not vary."""
     line = _Line(tape, arguments, tangents, directions)
@@ -55,8 +58,8 @@ class _Line:
             [None] * len(x) if t is None else list(t) for x, t in zip(arguments, tangents)
         ]
         self.marks = varying(tape, [[t is not None for t in given] for given in self.given])
-        self.values: list = []
-        self.tangents: list = []
+        self.values: list[Any] = []
+        self.tangents: list[Any] = []
         with np.errstate(all="ignore"):
             for k, instruction in enumerate(tape.instructions):
                 value, tangent = self._next(instruction, self.marks[k])
@@ -96,7 +99,7 @@ class _Line:
         _, given, known = branch_operands(self.tape, instruction, self.tangents, self.given)
         step = self.tape.branches[instruction[1]].step
 
-        def seldom() -> list:
+        def seldom() -> list[Any]:
             (values,), (tangents,) = forward(step, inside, known, self.directions)
             return [*values, *dense(tangents, varies, self.directions)]
 
@@ -140,10 +143,14 @@ class _Line:
 class LoopStep:
     """A loop's step with the tangents of what varies in it, in lists without gaps."""
 
-    def __init__(self, loop, marks, directions: int):
+    loop: Any
+    marks: Any
+    directions: int
+
+    def __init__(self, loop: Any, marks: Any, directions: int):
         self.loop, self.marks, self.directions = loop, marks, directions
 
-    def tangents(self, x: list, dx: list, p: list, dp: list):
+    def tangents(self, x: list[Any], dx: list[Any], p: list[Any], dp: list[Any]) -> Any:
         """The step's outputs from state x and parameters p, and their tangents."""
         parts = pieces(self.loop, [*x, *p])
         marks = [mark for part in self.marks[1:] for mark in part]
@@ -154,7 +161,7 @@ class LoopStep:
         return outputs, [state, *(dense(r, None, self.directions) for r in rates[1:])]
 
 
-def dense(tangents: list, marks, directions: int) -> list:
+def dense(tangents: list[Any], marks: Any, directions: int) -> list[Any]:
     """The tangents of marked values (None: all), zeros for None, one after the other."""
     nothing = [None] * directions
     marked = [t for t, mark in zip(tangents, marks or [True] * len(tangents)) if mark]
@@ -162,7 +169,7 @@ def dense(tangents: list, marks, directions: int) -> list:
     return [np.float64(0.0) if x is None else x for x in flat]
 
 
-def spread(tangents: list, marks, directions: int) -> list:
+def spread(tangents: list[Any], marks: Any, directions: int) -> list[Any]:
     """The tangents of all values from those of the marked ones, None elsewhere."""
     rest = iter(range(0, len(tangents), directions)) if directions else iter(())
     return [

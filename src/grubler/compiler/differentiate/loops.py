@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +28,9 @@ UNROLLED = 500  # instructions of all steps up to which a loop is unrolled: few 
 
 
 def loop_adjoints(
-    reverse: Callable, loop: Loop, start: list, done: list, marks: Sequence[bool],
-    weights: list, rows: int,
-) -> list:  # fmt: skip
+    reverse: Callable[..., Any], loop: Loop, start: list[Any], done: list[Any],
+    marks: Sequence[bool], weights: list[Any], rows: int,
+) -> list[Any]:  # fmt: skip
     """The adjoints of the values that a loop starts from, for those that are marked; `done` are
     the loop's results and `weights` theirs, `reverse` is what gives adjoints of its step."""
     inside, _ = in_loop(loop, marks)
@@ -52,31 +53,37 @@ def loop_adjoints(
 class _Step:
     """A loop's step backwards, for what varies in it, in lists without gaps."""
 
-    def __init__(self, reverse: Callable, loop: Loop, marks: list, rows: int):
+    def __init__(self, reverse: Callable[..., Any], loop: Loop, marks: list[Any], rows: int):
         self.reverse, self.loop = reverse, loop
         self.marks, self.directions = marks, rows
         self.parameter_size = rows * sum(sum(part) for part in marks[1:])
 
-    def adjoints(self, x: list, p: list, weights: list) -> tuple[list, list]:
+    def adjoints(
+        self, x: list[Any], p: list[Any], weights: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
         """(x̄, p̄) from weights on the next state."""
         given = [spread(weights, self.marks[0], self.directions)]
         given += [None] * (len(self.loop.step.outputs) - 1)
         return self._back(x, p, given)
 
-    def residual_adjoints(self, x: list, p: list, weights: list) -> tuple[list, list]:
+    def residual_adjoints(
+        self, x: list[Any], p: list[Any], weights: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
         """(x̄, p̄) from weights on the residual."""
         marked = outputs_varying(self.loop.step, self.marks)[1]
         weights = [w if mark else None for w, mark in zip(weights, marked)]
         return self._back(x, p, [None, weights])
 
-    def _back(self, x: list, p: list, weights: list) -> tuple[list, list]:
+    def _back(self, x: list[Any], p: list[Any], weights: list[Any]) -> tuple[list[Any], list[Any]]:
         parts = pieces(self.loop, [*x, *p])
         _, found = self.reverse(self.loop.step, parts, weights, self.marks, self.directions)
         packed = [dense(t, mark, self.directions) for t, mark in zip(found, self.marks)]
         return packed[0], list(chain(*packed[1:]))
 
 
-def _through_all(step: _Step, alone, x: list, p: list, dx: list, dp: list) -> tuple[list, list]:
+def _through_all(
+    step: _Step, alone, x: list[Any], p: list[Any], dx: list[Any], dp: list[Any]
+) -> tuple[list[Any], list[Any]]:
     """(x̄, p̄) of a loop to a tolerance from the adjoints of its end: those where `alone`."""
     loop, n = step.loop, len(dx)
     shapes = [given.shape for given in loop.step.inputs]
@@ -88,7 +95,7 @@ def _through_all(step: _Step, alone, x: list, p: list, dx: list, dp: list) -> tu
         open_still = reduce(lambda a, b: f.make("or", a, b), going, np.float64(0.0))
         return array([f.select(open_still, a, b) for a, b in zip(following, parts[0])])
 
-    def backwards() -> list:
+    def backwards() -> list[Any]:
         stepwise = Loop(trace(once, shapes), loop.count)
         along = _Step(step.reverse, stepwise, step.marks, step.directions)
         back, more = _fixed_count(along, loop.count, x, p, dx)
@@ -98,7 +105,9 @@ def _through_all(step: _Step, alone, x: list, p: list, dx: list, dp: list) -> tu
     return done[:n], done[n:]
 
 
-def _fixed_count(step: _Step, count: int, x: list, p: list, w: list) -> tuple[list, list]:
+def _fixed_count(
+    step: _Step, count: int, x: list[Any], p: list[Any], w: list[Any]
+) -> tuple[list[Any], list[Any]]:
     """(x̄, p̄) of a state after `count` steps."""
     zeros = [np.float64(0.0)] * step.parameter_size
     if count * step.loop.step.total <= UNROLLED or count <= 2:
@@ -119,7 +128,7 @@ def _fixed_count(step: _Step, count: int, x: list, p: list, w: list) -> tuple[li
     return done[: len(w)], done[len(w) : m]
 
 
-def _states(step: _Step, number: int, inner: int, x: list, p: list) -> list[list]:
+def _states(step: _Step, number: int, inner: int, x: list[Any], p: list[Any]) -> list[list[Any]]:
     """The state after `number` times `inner` steps, and those before each, the latest first."""
     n = len(x)
 
@@ -133,7 +142,7 @@ def _states(step: _Step, number: int, inner: int, x: list, p: list) -> list[list
     return [flat[i : i + n] for i in range(0, len(flat), n)]
 
 
-def _forward(step: _Step, count: int, x: list, p: list):
+def _forward(step: _Step, count: int, x: list[Any], p: list[Any]):
     def once(x, p):
         return array(replay(step.loop.step, pieces(step.loop, [*scalars(x), *scalars(p)]))[0])
 
@@ -142,7 +151,7 @@ def _forward(step: _Step, count: int, x: list, p: list):
     )
 
 
-def _segment(step: _Step, count: int, x: list, p: list, back: list) -> list:
+def _segment(step: _Step, count: int, x: list[Any], p: list[Any], back: list[Any]) -> list[Any]:
     """x̄ and p̄ before `count` steps from state x, from those after them, one list each."""
     n, m, size = len(x), len(back), len(back) - step.parameter_size
     states = _states(step, count, 1, x, p)
@@ -158,7 +167,9 @@ def _segment(step: _Step, count: int, x: list, p: list, back: list) -> list:
     return scalars(iterate(backwards, array([*back, *kept]), array(p), count=count))[:m]
 
 
-def _unrolled(step: _Step, count: int, x: list, p: list, w: list) -> tuple[list, list]:
+def _unrolled(
+    step: _Step, count: int, x: list[Any], p: list[Any], w: list[Any]
+) -> tuple[list[Any], list[Any]]:
     total = [np.float64(0.0)] * step.parameter_size
     states = [x]
     for _ in range(count - 1):

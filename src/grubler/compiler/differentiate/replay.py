@@ -6,6 +6,7 @@ An array is a list of its elements here, row by row: numbers, or scalars of CasA
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..frontend.trace import otherwise, repeat
 from ..ir.ops import OPS
 from ..ir.tape import Loop, Tape
 
+if TYPE_CHECKING:
+    pass
+
 
 class NoDerivative(DialectError):
     """An operation has no derivative rule."""
@@ -24,13 +28,13 @@ class NoDerivative(DialectError):
 class Arithmetic:
     """Operations by their names on a tape, on numbers and symbols alike: `f.sin(x)`."""
 
-    def make(self, op: str, *operands):
+    def make(self, op: str, *operands: Any) -> Any:
         if not any(isinstance(x, Scalar) for x in operands):
             return OPS[op].evaluate(*operands)
         written = _WRITTEN.get(op)
         return symbolic.apply(op, *operands) if written is None else written(self, *operands)
 
-    def __getattr__(self, op: str) -> Callable:
+    def __getattr__(self, op: str) -> Callable[..., Any]:
         if op not in OPS:
             raise AttributeError(f"no operation '{op}'")
         return lambda *operands: self.make(op, *operands)
@@ -46,35 +50,35 @@ _WRITTEN = {
     "select": lambda f, c, a, b: f.if_else_zero(c, a) + f.if_else_zero(f.make("not", c), b),
 }
 
-f = Arithmetic()
+f: Arithmetic = Arithmetic()
 
 
-def scalars(array) -> list:
+def scalars(array: Any) -> list[Any]:
     """The elements of an array, row by row."""
     return symbolic.elements(array) if is_symbolic(array) else list(np.ravel(array))
 
 
-def array(elements: Sequence, shape: tuple[int, ...] | None = None):
+def array(elements: Sequence[Any], shape: tuple[int, ...] | None = None) -> Any:
     """The array of elements, one-dimensional unless a shape is given."""
     return symbolic.assembled(elements, (len(elements),) if shape is None else shape)
 
 
-def replay(tape: Tape, arguments: Sequence[list]) -> list[list]:
+def replay(tape: Tape, arguments: Sequence[list[Any]]) -> list[list[Any]]:
     """The outputs of a tape for arguments given as lists of elements."""
     values = values_of(tape, arguments)
     return [[values[k] for k in result] for result in tape.results]
 
 
-def values_of(tape: Tape, arguments: Sequence[list]) -> list:
+def values_of(tape: Tape, arguments: Sequence[list[Any]]) -> list[Any]:
     """What each instruction of a tape computes: a number or scalar; of a node its results."""
-    values: list = []
+    values: list[Any] = []
     with np.errstate(all="ignore"):
         for instruction in tape.instructions:
             values.append(value_of(tape, instruction, values, arguments))
     return values
 
 
-def value_of(tape: Tape, instruction, values: list, arguments):
+def value_of(tape: Tape, instruction: Any, values: list[Any], arguments: Any) -> Any:
     """What one instruction computes from the values before it."""
     op, *operands = instruction
     if op == "const":
@@ -92,7 +96,7 @@ def value_of(tape: Tape, instruction, values: list, arguments):
     return f.make(op, *[values[a] for a in operands])
 
 
-def branch_operands(tape: Tape, instruction, values: list, arguments):
+def branch_operands(tape: Tape, instruction: Any, values: list[Any], arguments: Any) -> Any:
     """Of a branch's node the condition, the values where it holds, and the arguments of its step,
     all of them as lists."""
     branch = tape.branches[instruction[1]]
@@ -101,14 +105,14 @@ def branch_operands(tape: Tape, instruction, values: list, arguments):
     return ok, rest[: branch.size], [*given, rest[branch.size :]]
 
 
-def branched(ok, taken: list, fn: Callable[[], list]) -> list:
+def branched(ok: Any, taken: list[Any], fn: Callable[[], list[Any]]) -> list[Any]:
     """The list `taken` where `ok`, and elsewhere the list that `fn` gives: a branch."""
     if not taken:
         return []
     return scalars(otherwise(array([ok], ()), array(taken), lambda: array(fn())))
 
 
-def pieces(loop: Loop, start: list) -> list[list]:
+def pieces(loop: Loop, start: list[Any]) -> list[list[Any]]:
     """The state and the parameters that a loop's node starts from."""
     parts, at = [], 0
     for given in loop.step.inputs:
@@ -117,10 +121,10 @@ def pieces(loop: Loop, start: list) -> list[list]:
     return parts
 
 
-def varying(tape: Tape, arguments: Sequence[Sequence[bool]]) -> list:
+def varying(tape: Tape, arguments: Sequence[Sequence[bool]]) -> list[Any]:
     """Which values of a tape vary with the elements of its arguments that are marked: True or
     False of each instruction, of a node a list for its results."""
-    marks: list = []
+    marks: list[Any] = []
     for instruction in tape.instructions:
         op, *operands = instruction
         if op == "const":
@@ -141,7 +145,7 @@ def varying(tape: Tape, arguments: Sequence[Sequence[bool]]) -> list:
     return marks
 
 
-def outputs_varying(tape: Tape, arguments) -> list[list[bool]]:
+def outputs_varying(tape: Tape, arguments: Any) -> list[list[bool]]:
     """Which elements of the outputs vary with the marked elements of the arguments."""
     marks = varying(tape, arguments)
     return [[marks[k] for k in result] for result in tape.results]

@@ -17,6 +17,7 @@ it held, and chosen by it where they leave for values that are used without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,13 @@ from .replay import branch_operands, branched, f, outputs_varying, values_of, va
 Guard = tuple  # of (value of the condition, whether it must hold)
 
 
-def reverse(tape: Tape, arguments: Sequence[list], weights: Sequence, wanted: Sequence, rows: int):
+def reverse(
+    tape: Tape,
+    arguments: Sequence[list[Any]],
+    weights: Sequence[Any],
+    wanted: Sequence[Any],
+    rows: int,
+) -> Any:
     """(outputs, adjoints of the arguments) of a tape. `weights` has for each element of an output a
     list with one number a row, or None; None for an output without weight. `wanted` marks the
     elements of the arguments that have adjoints; of others, and where nothing depends, None."""
@@ -44,13 +51,15 @@ class _Line:
         self.wanted = [list(marks) for marks in wanted]
         self.marks = varying(tape, self.wanted)
         self.values = values_of(tape, arguments)
-        self.guards: dict = {}  # by value, and by (node, result)
-        self.parts: dict = {}  # adjoints by value and by the guard under which they arrive
-        self.found: list = [[None] * len(marks) for marks in self.wanted]
+        self.guards: dict[Any, Any] = {}  # by value, and by (node, result)
+        self.parts: dict[
+            Any, Any
+        ] = {}  # adjoints by value and by the guard under which they arrive
+        self.found: list[Any] = [[None] * len(marks) for marks in self.wanted]
         self.weights = weights
         self._find_guards()
 
-    def adjoints(self) -> list[list]:
+    def adjoints(self) -> list[list[Any]]:
         """The adjoints of the arguments."""
         with np.errstate(all="ignore"):
             for result, given in zip(self.tape.results, self.weights):
@@ -117,7 +126,7 @@ class _Line:
             total = t if total is None else _plus(total, t)
         return total
 
-    def _where(self, conditions: Guard, t: list) -> list:
+    def _where(self, conditions: Guard, t: list[Any]) -> list[Any]:
         """Adjoints where all conditions hold, zero elsewhere."""
         for condition, holds in reversed(conditions):
             c = self.values[condition]
@@ -125,7 +134,7 @@ class _Line:
             t = [None if x is None else f.if_else_zero(c, x) for x in t]
         return t
 
-    def _give(self, argument: int, element: int, t: list) -> None:
+    def _give(self, argument: int, element: int, t: list[Any]) -> None:
         """Add to the adjoints of an argument's element."""
         before = self.found[argument][element]
         self.found[argument][element] = t if before is None else _plus(before, t)
@@ -148,7 +157,7 @@ class _Line:
         else:
             self._operation(op, operands, guard, self.values[k], t)
 
-    def _operation(self, op: str, operands, guard: Guard, z, t: list) -> None:
+    def _operation(self, op: str, operands, guard: Guard, z, t: list[Any] | None) -> None:
         x = [self.values[a] for a in operands]
         for i, (slope, a) in enumerate(zip(OPS[op].slopes, operands)):
             if slope is None or not self.marks[a]:
@@ -170,7 +179,7 @@ class _Line:
         else:
             self._loop(instruction, guard, weights, self.values[k])
 
-    def _branch(self, instruction, guard: Guard, weights: list) -> None:
+    def _branch(self, instruction, guard: Guard, weights: list[Any]) -> None:
         number, okay, *rest = instruction[1:]
         branch = self.tape.branches[number]
         inner = (*guard, (okay, True))
@@ -183,7 +192,7 @@ class _Line:
         if not any(outputs_varying(branch.step, wanted)[0]):
             return
 
-        def seldom() -> list:
+        def seldom() -> list[Any]:
             _, found = reverse(branch.step, inside, [weights], wanted, self.rows)
             return dense([found[i][j] for i, j in reached], None, self.rows)
 
@@ -196,7 +205,7 @@ class _Line:
             else:
                 self._give(i, j, self._where(guard, t))
 
-    def _loop(self, instruction, guard: Guard, weights: list, done: list) -> None:
+    def _loop(self, instruction, guard: Guard, weights: list[Any], done: list[Any]) -> None:
         loop, start = self.tape.loops[instruction[1]], instruction[2:]
         marks = [self.marks[a] for a in start]
         begin = [self.values[a] for a in start]
@@ -206,7 +215,7 @@ class _Line:
                 self._receive(a, guard, t)
 
 
-def _plus(a: list, b: list) -> list:
+def _plus(a: list[Any], b: list[Any]) -> list[Any]:
     """The sums of adjoints, of which None are zero."""
     return [y if x is None else x if y is None else x + y for x, y in zip(a, b)]
 

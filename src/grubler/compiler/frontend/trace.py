@@ -107,11 +107,11 @@ def precision() -> float:
 
 @uninterrupted()
 def trace(
-    fn: Callable,
-    shapes,
+    fn: Callable[..., Any],
+    shapes: list[tuple[int, ...]],
     names: Sequence[str] | None = None,
-    dtype=None,
-    around: list | None = None,
+    dtype: np.dtype | None = None,
+    around: list[Any] | None = None,
 ) -> Tape:
     """The tape of a NumPy function for arguments of the given shapes, as traced.
 
@@ -158,7 +158,7 @@ def _received(arguments, outputs, nodes: list[Node]):
     return symbolic.received_from_around(known, built)
 
 
-def name_of(fn: Callable) -> str:
+def name_of(fn: Callable[..., Any]) -> str:
     fn = getattr(fn, "func", fn)  # a functools.partial
     return getattr(fn, "__name__", type(fn).__name__)
 
@@ -252,7 +252,7 @@ def iterate(
     return result[:n] if tolerance is None else (result[:n], result[n : n + r], result[n + r])
 
 
-def repeat(loop: Loop, start) -> list:
+def repeat(loop: Loop, start: Any) -> list[Any]:
     """The results of a loop from the values that its node starts from: scalars or numbers."""
     if not any(isinstance(x, symbolic.Scalar) for x in start):
         return run_loop(loop, [float(x) for x in start])

@@ -66,8 +66,8 @@ class Op:
     parity: tuple[str, ...] = ()
     signs: tuple[int, int] | None = None
     signed_zero: bool = False
-    becomes: Callable | None = None
-    slopes: tuple[Callable | None, ...] | None = None
+    becomes: Callable[..., Any] | None = None
+    slopes: tuple[Callable[..., Any] | None, ...] | None = None
     traced: tuple[str, ...] = ()
 
     @property

@@ -264,7 +264,7 @@ def _run(tape: Tape, arguments) -> list[Any]:
     return values
 
 
-def run_loop(loop: Loop, start: list) -> list:
+def run_loop(loop: Loop, start: list[Any]) -> list[Any]:
     """The results of a loop on numbers."""
     sizes = np.cumsum([array.size for array in loop.step.inputs])
     pieces = np.split(np.array(start), sizes[:-1])

@@ -7,14 +7,14 @@ angle is zero they are the sines, to second order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...algebra.spatial import cross, matrix_quaternion, quaternion_log, skew
 
 if TYPE_CHECKING:
-    from ...typing import Array
+    pass
 
 
 SMALL = 1e-4  # rad: below, the first terms of series are exact in double precision
@@ -44,7 +44,7 @@ def alignment_moments(frame: np.ndarray, m: np.ndarray) -> list[np.ndarray]:
     return [cross(m, f * e + df * (e @ m) * n) for e in (e1, e2)]
 
 
-def _ratio(sine: Array | float, cosine: float) -> tuple[float, float]:
+def _ratio(sine: Any, cosine: float) -> tuple[float, float]:
     """θ / sin θ, and its derivative by cos θ."""
     angle = np.arctan2(sine, cosine)
     if angle < SMALL:

@@ -231,7 +231,7 @@ class LoopJoint(Loop):
         ancestor = (self.path_P or self.path_S)[0].parent
         return tuple(path[-1].index if path else ancestor for path in (self.path_P, self.path_S))
 
-    def wrenches(self, q, multipliers):
+    def wrenches(self, q: Array, multipliers: Array) -> tuple[Array, Array, Array]:
         """What forces λ on the rows (Kᵀ λ) are as wrenches [moment; force]: on the successor in the
         axes of its frame S, there; on the successor and on the predecessor in their bodies' axes,
         at their origins."""
@@ -249,7 +249,7 @@ class LoopJoint(Loop):
         at_P = np.concatenate([-(M + cross(p, F)), -F])
         return at_S, self.frame_S.force_back(at_S), self.frame_P.force_back(at_P)
 
-    def describe(self):
+    def describe(self) -> str:
         return f"{self.kind} joint between {self.ends[0]} and {self.ends[1]}"
 
     def gap(self, q: dict[int, Array]) -> str:

@@ -78,7 +78,7 @@ COEFFICIENTS = {
 }
 
 
-def literal(value: float, dtype: str) -> str:
+def literal(value: float | None, dtype: str) -> str:
     """A number as LLVM writes it: the bits of the double, rounded first where fp32."""
     with np.errstate(over="ignore"):
         value = float(np.float32(value)) if dtype == "float32" else float(value)
