@@ -142,6 +142,20 @@ def test_batches_and_substeps_are_the_same_run():
         assert np.abs(coarse.q - single.q[::20]).max() < 1e-9
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_steps_as_its_robots(threads):
+    model = load("six_bar")
+    Q, V = model.random_states(11, seed=1)
+    tau = np.random.default_rng(0).normal(size=V.shape)
+    sim = gb.Simulator(model, 1e-3)
+    alone = [np.stack(x) for x in zip(*map(sim.step, Q, V, tau), strict=True)]
+    batch = gb.Simulator(model, 1e-3, batch=11, threads=threads)
+    out = np.empty_like(Q), np.empty_like(V)
+    batch.step(Q, V, tau, out=out)
+    for found in (batch.step(Q, V, tau), out):
+        assert all(np.array_equal(x, y) for x, y in zip(found, alone, strict=True))
+
+
 def test_forces_act_on_joints_in_both_spaces():
     """Damping of a dependent joint and a torque on the follower, through its dead points: the
     energy lost is the work done."""
