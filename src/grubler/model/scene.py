@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,8 @@ Models: TypeAlias = Model | Mapping[str, Model] | Iterable[Model]
 
 @public
 def scene(
-    robots: Models, objects: Models = (), *, places: Mapping | None = None,
-    closures: Mapping | None = None,
+    robots: Models, objects: Models = (), *, places: Mapping[str, Any] | None = None,
+    closures: Mapping[str, Any] | None = None,
     name: str = "scene", analytic: bool | None = None,
 ) -> Model:  # fmt: skip
     """One model of several: robots and objects in one world, compiled and batched like any other.
