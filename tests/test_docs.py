@@ -64,6 +64,23 @@ def test_constraints_run():
     assert (len(q), len(v)) == (7, 7) and space["chain"].closures == {}
 
 
+def test_derivatives_run():
+    space = run("derivatives.md")
+    n = space["model"].nv
+    assert space["A"].shape == (2 * n, 2 * n) and space["B"].shape == (2 * n, n)
+    weighted = space["da_dq"].T @ space["w"]
+    assert np.abs(space["dq"] - weighted).max() < 1e-10 * np.abs(weighted).max()
+    assert space["rate"].shape == (n,)
+
+
+def test_contact_runs():
+    space = run("contact.md")
+    robot, run_ = space["robot"], space["run"]
+    weight = robot.mass * np.linalg.norm(robot.gravity)
+    assert abs(run_.contact.force[-1, :, 2].sum() - weight) < 1e-3 * weight
+    assert run_.unconverged == 0 and np.all(run_.contact.modes[-1] == 1)
+
+
 def test_extensions_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = dict(KINDS)
