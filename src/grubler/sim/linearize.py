@@ -76,7 +76,7 @@ def _in_directions(kernel):
     shapes = {"t": (1,), "carried": (kernel.carried,)}
     along = jvp(step, kernel.model, wrt=["q", "v", "tau"], value=True, shapes=shapes)
     key = None if kernel.key is None else f"linearize {kernel.key}"
-    return compiled(along, kernel.model, shapes=along.shapes_for(kernel.model), key=key)
+    return compiled(along, kernel.model, key=key)
 
 
 def tangent_of(model: Model, q: Array) -> Array:
