@@ -232,7 +232,7 @@ class Sweep(Sequence[Any]):
     def accelerations(self, a: Array) -> list[Any]:
         """Stacked spatial accelerations of all clusters (33), without gravity; of the biases alone
         where a is None."""
-        out: list = []
+        out: list[Any] = []
         for state, c in zip(self, self.biases, strict=True):
             own = c if a is None else c + state.S @ a[state.cluster.v]
             out.append(state.X.motion(parent_of(out, state.cluster, np.zeros(6))) + own)

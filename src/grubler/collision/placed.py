@@ -81,6 +81,6 @@ def first_largest(values: list[Any]) -> list[Any]:
     return [first, second, 1.0 - first - second]
 
 
-def picked(chosen: list, values: list) -> Array:
+def picked(chosen: list[Any], values: list[Any]) -> Array:
     """The value at the 1 of `first_largest`."""
     return sum(c * x for c, x in zip(chosen, values))

@@ -29,7 +29,7 @@ class Closing(Carried):
     sign is rounding error.
     """
 
-    def __init__(self, tree, rows, carries=()):
+    def __init__(self, tree: Any, rows: Any, carries: Any = ()):
         super().__init__(rows)
         self.blocks: list[int] = [b for b, block in enumerate(rows) if len(block.ends) == 2]
         self.F = {

@@ -139,7 +139,7 @@ def _square(vectors):
 
 
 @lru_cache(maxsize=256)
-def judged(model, constraints, plan: Plan) -> Guard:
+def judged(model: Model, constraints: Sequence[Checked], plan: Plan) -> Guard:
     """What suits a robot under a plan, by some random postures."""
     resolvable, enough, masses = [], [], []
     for seed in range(POSTURES):

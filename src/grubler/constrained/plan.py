@@ -58,7 +58,7 @@ class Plan:
 
 
 @lru_cache(maxsize=256)
-def planned(model, constraints) -> Plan:
+def planned(model: Model, constraints: Sequence[Checked]) -> Plan:
     """The plan of a model under checked constraints."""
     return Plan(
         frozenset(key for key, lever in row_levers(model, constraints).items() if lever.moves),
@@ -88,7 +88,7 @@ def row_levers(model: Model, constraints: Sequence[Checked]) -> dict[tuple[int, 
 
 
 @lru_cache(maxsize=256)
-def carried_at(model, constraints) -> frozenset[int]:
+def carried_at(model: Model, constraints: Sequence[Checked]) -> frozenset[int]:
     """The clusters at which rows are no longer resolved but carried to the world, as in PV.
 
     A free base where there are few, or those of constraints between bodies; and all from a joint on
@@ -125,7 +125,7 @@ def row_counts(model: Model, constraints: Sequence[Checked]) -> dict[int, int]:
 
 
 @lru_cache(maxsize=256)
-def row_determined(model, constraints) -> frozenset[int]:
+def row_determined(model: Model, constraints: Sequence[Checked]) -> frozenset[int]:
     """The clusters whose motion rows determine, whatever their inertia, as that of their parents up
     to the world: an arm of six joints whose hand is welded, or a base that is held."""
     found: set[int] = set()

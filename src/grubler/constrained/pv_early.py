@@ -70,12 +70,12 @@ class Recursion:
         self.sweep, self.tau, self.rows = equations.sweep, equations.tau, equations.rows
         self.H, self.p, self.plan = list(equations.H), list(equations.p), plan
         self.closing = Closing(self.sweep.model.tree, self.rows, plan.carries)
-        self.waiting: dict = {}  # by cluster: (source, rows)
-        self.joints: dict = {}  # by cluster: Free or Resolved
-        self.taken: dict = {}  # by cluster: the block of rows that it carries to the world
-        self.row_masses: list = []
-        self.acc: list = []
-        self.qdd: list = []
+        self.waiting: dict[Any, Any] = {}  # by cluster: (source, rows)
+        self.joints: dict[Any, Any] = {}  # by cluster: Free or Resolved
+        self.taken: dict[int, Any] = {}  # by cluster: the rows that it carries to the world
+        self.row_masses: list[Any] = []
+        self.acc: list[Any] = []
+        self.qdd: list[Any] = []
         for b, block in enumerate(self.rows):
             if len(block.ends) == 1:
                 self._place(b, block)

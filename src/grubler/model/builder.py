@@ -365,7 +365,9 @@ class ModelBuilder(ShapedParts):
             collision=self.contact.placed(tree), notes=tuple(notes),
         )  # fmt: skip
 
-    def _positions(self, tree: SpanningTree, guess: Mapping, edges: dict) -> dict:
+    def _positions(
+        self, tree: SpanningTree, guess: Mapping[Any, Any], edges: dict[Any, Any]
+    ) -> dict[Any, Any]:
         """The position of every tree joint before assembly, from a guess by joint name."""
         positions = {
             body.index: body.joint.within_limits(body.joint.motion.neutral())

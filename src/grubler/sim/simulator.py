@@ -84,7 +84,7 @@ class Simulator(Generic[Ran]):
     def __init__(
         self, model: Model, dt: float = 1e-3, integrator: str = "semi_implicit", *,
         target: str = "cpu", batch: int | None = None, passive: Passive | None = None,
-        control: Callable | None = None, substeps: int = 1, threads: int = 1,
+        control: Callable[..., Any] | None = None, substeps: int = 1, threads: int = 1,
         dtype: str = "float64", arch: str | None = None, contacts: Any = None,
         solver: ContactSolver | None = None,
     ):  # fmt: skip

@@ -99,7 +99,7 @@ def settled_adjoints(
     return done[:n], done[n:], _all(alone)
 
 
-def _at_rest(x: list, further: list):
+def _at_rest(x: list[Any], further: list[Any]):
     """Whether the loop's state is where one more step leaves it."""
     (moved,) = scalars(_changes(x, further, [np.float64(1.0)]))
     return f.le(moved, precision() ** AT_REST)
