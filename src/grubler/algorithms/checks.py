@@ -120,6 +120,7 @@ def checked_frames(model: Model, frames) -> list[tuple[Frame, tuple[int, ...]]]:
     """(frame, rows) pairs from names, or (name, rows) with rows of [angular; linear]."""
     if isinstance(frames, (str, Frame)):
         frames = [frames]
+    frames = list(frames)
     if not frames:
         raise InputError("frames is empty: give at least one frame by name")
     out = []
