@@ -262,6 +262,8 @@ class TestBroken:
     def test_wrong_argument(self):
         with pytest.raises(gb.InputError, match="check needs a Model"):
             check(3)
+        with pytest.raises(gb.InputError, match="this one returned NoneType"):
+            check(lambda: None)
 
     def test_errors_of_programs_are_not_hidden(self):
         def read():

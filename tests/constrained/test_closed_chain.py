@@ -204,6 +204,8 @@ def test_bad_calls(world):
         chain.forward_dynamics({n: (np.zeros(6), None, None) for n in "lr"})
     with pytest.raises(gb.InputError, match="no robot named 'q'"):
         ClosedChain({"l": left}, {"box": box}, ports={"q": ["x"]})
+    with pytest.raises(gb.InputError, match="closures hold 'x': give a list"):
+        ClosedChain(left, closures={"x": 1})
     with pytest.raises(gb.InputError, match="about the vertical"):
         ClosedChain(left, places={"primary": (np.diag([1.0, -1, -1]), np.zeros(3))})
     with pytest.raises(gb.InputError, match="in the primary and in the secondary"):

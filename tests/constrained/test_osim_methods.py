@@ -70,6 +70,8 @@ def test_bad_calls():
         solve_osim(model, q, np.zeros(3), FEET)
     with pytest.raises(gb.InputError, match="did you mean 'pv_osim'"):
         gb.inverse_osim(model, q, FEET, method="pv_osin")
+    with pytest.raises(gb.InputError, match="frames is empty"):
+        gb.inverse_osim(model, q, np.zeros((0, 6)))
 
 
 def test_the_names_of_the_paper():

@@ -184,6 +184,8 @@ def test_many_fingers_need_fewer_operations_so():
         ([["world", "palm"]], "only bodies that move"),
         ([[]], "give a list of names"),
         (["palm"], "give a list of names"),
+        (0.5, r"clusters is 0\.5: give"),
+        ([0.0], r"clusters\[0\] is 0\.0: give a list of names"),
     ],
 )
 def test_impossible_clusters_are_refused_with_the_reason(clusters, message):

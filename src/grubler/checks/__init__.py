@@ -53,6 +53,10 @@ def check(
         model = source.build(reference=given) if isinstance(source, ModelBuilder) else source()
     except (GrublerError, OSError) as error:
         return Report(str(name), errors=(str(error),))
+    if not isinstance(model, Model):
+        raise InputError(
+            f"check needs a function that makes a Model: this one returned {type(model).__name__}"
+        )
     return _report(model, samples, seed, given, contacts)
 
 

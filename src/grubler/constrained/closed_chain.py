@@ -125,6 +125,9 @@ class ClosedChain:
         if twice:
             raise InputError(f"'{twice.pop()}' is in the primary and in the secondary system")
         closures = list(closures)
+        for given in closures:
+            if not isinstance(given, Closure):
+                raise InputError(f"closures hold {given!r}: give a list of gb.Closure")
         ports = {n: [x] if isinstance(x, str) else list(x) for n, x in (ports or {}).items()}
         wanted: dict[Any, Any] = {n: list(ports.get(n, ())) for n in self.primary | self.secondary}
         for closure in closures:

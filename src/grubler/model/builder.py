@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -434,9 +434,12 @@ def _by_first_body(loops: Sequence[Any]) -> dict[int, list[int]]:
 
 def _wanted(tree: SpanningTree, clusters: Sequence[Sequence[str]]) -> list[list[int]]:
     """Clusters asked for by names of bodies, as body indices."""
+    if not isinstance(clusters, Iterable):
+        raise InputError(f"clusters is {clusters!r}: give a list of names of bodies a cluster")
     wanted, taken = [], {}
     for number, names in enumerate(clusters):
-        if isinstance(names, str) or not len(names):
+        listed = isinstance(names, Iterable) and not isinstance(names, (str, bytes))
+        if not listed or not len(names := list(names)):
             raise InputError(f"clusters[{number}] is {names!r}: give a list of names of bodies")
         members = sorted({tree.place(f"clusters[{number}]", name)[0] for name in names})
         if WORLD in members:
