@@ -7,7 +7,7 @@ unit quaternions, closed loops) is checked on numbers.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,8 +120,9 @@ def checked_frames(model: Model, frames: Any) -> list[tuple[Frame, tuple[int, ..
     """(frame, rows) pairs from names, or (name, rows) with rows of [angular; linear]."""
     if isinstance(frames, (str, Frame)):
         frames = [frames]
-    if not isinstance(frames, (list, tuple)):
+    if not isinstance(frames, Iterable):
         raise InputError(f"frames is {shown(frames)}: give a list of names, or (name, rows)")
+    frames = list(frames)
     if not frames:
         raise InputError("frames is empty: give at least one frame by name")
     out = []
