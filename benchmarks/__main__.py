@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from . import against_peers, constrained_report, paper_tables, simulation
+from . import against_peers, constrained_report, contact, derivatives, paper_tables, simulation
 from .pictures import chain_picture, speedup_picture
 from .tables import table
 from .timing import machine
@@ -92,6 +92,8 @@ def main() -> None:
         "chains": paper_tables.chains,
         "compilation": paper_tables.compile_times,
         "simulation": simulation.steps_per_second,
+        **derivatives.steps(),
+        "contact": contact.steps_per_second,
         **constrained_report.steps(),
     }
     for name, step in steps.items():
@@ -103,7 +105,8 @@ def main() -> None:
     for row in data["tables"]:
         row["same_sign"] = "yes" if row["same_sign"] else "no"
     (out / "results.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
-    text = report(data)
+    text = report(data) + derivatives.report(data)
+    text += contact.report(data["contact"]) if "contact" in data else ""
     if "constrained" in data:
         text += "\n" + constrained_report.report(data, out)
     (out / "results.md").write_text(text)

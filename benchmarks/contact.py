@@ -25,6 +25,8 @@ import numpy as np
 import grubler as gb
 from grubler.mechanism.geometry import Box, Sphere
 
+from .tables import table
+
 BATCH, DT = 1024, 2e-3
 SETTLE, TIMED = 150, 100  # steps before the clock, and under it
 CASSIE = Path(__file__).resolve().parents[2] / "shared" / "models" / "cassie_mjcf" / "cassie.xml"
@@ -227,6 +229,32 @@ def mujoco_timed(scene: Scene, spec) -> float:
         best = min(best, (time.perf_counter() - begin) / TIMED)
     print(f"  MuJoCo: {data.ncon} contacts, {data.nefc} rows")
     return 1 / best
+
+
+# robot, sweeps, steps of Newton's method: as `make bench` measures it
+CASES = (("mini_cheetah", 3, 0), ("mini_cheetah", 5, 0), ("go1", 3, 0), ("mit_humanoid", 3, 2))
+
+
+def steps_per_second() -> list[dict]:
+    """The robots that need no file of ours, beside MuJoCo."""
+    rows = []
+    for name, sweeps, newton in CASES:
+        scene = SCENES[name]()
+        row = {"robot": name, "sweeps": sweeps, "newton": newton}
+        row |= measure(scene, sweeps, newton) | {"mujoco": mujoco_steps(scene)}
+        rows.append(row | {"ratio": row["steps_per_second"] / row["mujoco"]})
+    return rows
+
+
+def report(rows: list[dict]) -> str:
+    """The table of what was measured."""
+    shown = table(rows, {
+        "robot": "robot", "points": "points", "sweeps": "sweeps", "newton": "Newton steps",
+        "steps_per_second": "steps a second", "mujoco": "MuJoCo", "ratio": "ratio",
+        "residual_median": "residual m/s", "residual_99.9": "99.9 %",
+    })  # fmt: skip
+    title = "## Contact steps a second, one core, batch of 1024, fp64"
+    return "\n".join(["", title, "", shown, ""])
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from grubler.constrained import Constraint
 
 from .against_peers import BATCH, batch_call, bound_call, from_urdf, one_state
 from .peers import Pinocchio
+from .tables import table
 from .timing import best, copied, interleaved
 
 FEET = {
@@ -123,23 +124,40 @@ def operations() -> list[dict]:
     return rows
 
 
-def main() -> None:
-    from .tables import table
+def steps() -> dict:
+    """What is measured, by name."""
+    return {
+        "derivatives": against_pinocchio,
+        "derivatives_held": with_feet_held,
+        "derivatives_operations": operations,
+    }
 
-    print(table(against_pinocchio(), {
-        "robot": "robot", "error": "error", "operations": "operations", "pin_us": "pinocchio µs",
-        "us": "ours", "ratio": "ratio", "batch_us": "batch", "batch_ratio": "ratio",
-    }))  # fmt: skip
-    print()
-    print(table(with_feet_held(), {
-        "robot": "four feet held", "error": "error", "pin_us": "pinocchio µs", "us": "ours",
-        "ratio": "ratio",
-    }))  # fmt: skip
-    print()
-    print(table(operations(), {
-        "robot": "operations", "inverse": "∇ID", "inverse_ratio": "/ ID", "forward": "∇FD",
-        "forward_ratio": "/ FD", "vjp": "VJP of FD", "vjp_ratio": "/ FD",
-    }))  # fmt: skip
+
+def report(data: dict) -> str:
+    """The tables of all that was measured."""
+    parts = ["", "## Derivatives of forward dynamics", ""]
+    if "derivatives" in data:
+        parts += ["Against `pin.computeABADerivatives`, from Python, one core, fp64.", "", table(
+            data["derivatives"], {
+                "robot": "robot", "error": "error", "operations": "operations",
+                "pin_us": "pinocchio µs", "us": "ours", "ratio": "ratio", "batch_us": "batch",
+                "batch_ratio": "ratio",
+            }), "", "Four feet held by points, against `constraintDynamics` and "
+            "`computeConstraintDynamicsDerivatives` together.", "", table(
+            data["derivatives_held"], {
+                "robot": "robot", "error": "error", "pin_us": "pinocchio µs", "us": "ours",
+                "ratio": "ratio",
+            }), ""]  # fmt: skip
+    parts += ["Operations, and over those of the function.", "", table(
+        data["derivatives_operations"], {
+            "robot": "robot", "inverse": "∇ID", "inverse_ratio": "/ ID", "forward": "∇FD",
+            "forward_ratio": "/ FD", "vjp": "VJP of FD", "vjp_ratio": "/ FD",
+        }), ""]  # fmt: skip
+    return "\n".join(parts)
+
+
+def main() -> None:
+    print(report({name: step() for name, step in steps().items()}))
 
 
 if __name__ == "__main__":
