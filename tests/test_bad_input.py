@@ -302,3 +302,29 @@ class TestCalls:
         with pytest.raises(gb.ClosureError, match="cannot be closed"):
             names = [j.name for j in model.joints]
             model.assemble({names[0]: 0.3, names[1]: 2.0, names[2]: 2.0}, fixed=names)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda m: gb.jacobian(gb.energy, m, mode=np.zeros(3)), "no mode named"),
+        (lambda m: gb.jacobian(gb.energy, m, configurations=np.array("x")), "configurations is"),
+        (lambda m: gb.vjp(gb.energy, m, inputs=["q"], shapes={1: 2}), "shapes has 1: 2"),
+        (lambda m: gb.vjp(gb.mass_matrix, m, inputs=np.zeros((0, 6))), "inputs|wrt"),
+        (lambda m: gb.check(gb.Model), "without arguments"),
+        (lambda m: gb.Closure("ab", ("a", "b"), rows=[10**400]), "rows"),
+        (lambda m: gb.ModelBuilder().add_body("a", welded=np.zeros(2)), "give True or False"),
+        (lambda m: gb.ModelBuilder().build(lock_idle=np.zeros(2)), "give True or False"),
+        (lambda m: gb.linearize(m, [0.0], [0.0]), "needs a Simulator"),
+    ],
+)
+def test_arrays_and_classes_where_words_are_due(call, said):
+    with pytest.raises(gb.GrublerError, match=said):
+        call(load("four_bar"))
+
+
+def test_numbers_of_other_kinds_move_a_model():
+    model = load("four_bar")
+    q, v = model.random_state(0)
+    moved = model.integrate(q.astype(np.longdouble), memoryview(v))
+    assert np.array_equal(moved, model.integrate(q, v))

@@ -89,7 +89,8 @@ def is_name(x: object) -> bool:
 
 
 def are_names(x: object) -> bool:
-    return isinstance(x, Iterable) and not isinstance(x, (str, bytes)) and all(map(is_name, x))
+    several = isinstance(x, Iterable) and not isinstance(x, (str, bytes))
+    return several and getattr(x, "ndim", 1) > 0 and all(map(is_name, x))
 
 
 def _mapping_of(holds: Callable[..., Any]) -> Callable[..., Any]:

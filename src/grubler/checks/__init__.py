@@ -6,8 +6,10 @@ print(report.table())
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +51,10 @@ def check(
             f"check needs a Model, a ModelBuilder or a function that makes a model, not "
             f"{type(source).__name__}"
         )
+    if not isinstance(source, ModelBuilder) and not _takes_nothing(source):
+        raise InputError(
+            f"check needs a function without arguments, which makes a model: {name} takes some"
+        )
     try:
         model = source.build(reference=given) if isinstance(source, ModelBuilder) else source()
     except (GrublerError, OSError) as error:
@@ -58,6 +64,17 @@ def check(
             f"check needs a function that makes a Model: this one returned {type(model).__name__}"
         )
     return _report(model, samples, seed, given, contacts)
+
+
+def _takes_nothing(fn: Callable[..., Any]) -> bool:
+    """Whether a function can be called without arguments, as far as it tells."""
+    try:
+        inspect.signature(fn).bind()
+    except TypeError:
+        return False
+    except ValueError:  # a function that does not tell
+        pass
+    return True
 
 
 def _report(model: Model, samples: int, seed: int, given, contacts) -> Report:

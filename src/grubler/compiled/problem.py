@@ -7,8 +7,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from .. import compiler
-from ..arguments import public
+from ..arguments import are_names, public
 from ..errors import InputError, unknown
 from ..gpu import GpuFunction
 from ..model import Model
@@ -168,7 +170,7 @@ class Problem:
                 raise InputError(unknown("parameter", name, NAMES))
         self.parameters: list[str] = list(parameters)
         known = _known_shapes(model) | getattr(fn, "derivative_shapes", lambda model: {})(model)
-        known |= {k: tuple(s) for k, s in (shapes or {}).items()}
+        known |= _given_shapes(shapes)
         missing = [n for n in self.state_names if n not in known]
         if missing:
             raise InputError(_no_shape(missing[0], self.name))
@@ -222,8 +224,22 @@ def _array_arguments(fn: Callable[..., Any], options: Mapping[Any, Any]) -> list
 
 
 def _check_names(what: str, names) -> None:
-    if isinstance(names, str) or not all(isinstance(n, str) for n in names or ()):
+    if names is not None and not are_names(names):
         raise InputError(f"{what} is {names!r}: give a list of names, such as ['q']")
+
+
+def _given_shapes(shapes) -> dict[str, tuple[int, ...]]:
+    """Shapes by name; a whole number n stands for (n,)."""
+    found = {}
+    for name, shape in (shapes or {}).items():
+        sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+        if not isinstance(name, str) or not all(isinstance(n, (int, np.integer)) for n in sizes):
+            raise InputError(
+                f"shapes has {name!r}: {shape!r}: give the name of an argument and its shape, such "
+                "as {'t': (1,)}"
+            )
+        found[name] = tuple(int(n) for n in sizes)
+    return found
 
 
 def _check_options(fn: Callable[..., Any], name: str, options: Mapping[Any, Any]) -> None:

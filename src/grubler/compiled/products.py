@@ -87,7 +87,7 @@ def jacobian(
     `mode` is "forward" (columns), "reverse" (rows) or "auto": whichever are fewer. Options as in
     `jvp`.
     """  # fmt: skip
-    if mode not in ("auto", "forward", "reverse"):
+    if not isinstance(mode, str) or mode not in ("auto", "forward", "reverse"):
         raise InputError(unknown("mode", mode, ["auto", "forward", "reverse"]))
     return _product(
         "jacobian", fn, model, wrt, value, inputs, shapes, configurations, options, mode

@@ -161,7 +161,7 @@ def held_rows(of: str, rows: Any) -> HeldRows:
         return NAMED[rows]
     try:
         K = np.array(rows, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"rows {rows!r} of {of}: {wanted}") from None
     if K.ndim and len(K) == 0:
         raise InputError(f"{of} has no rows: leave it out")

@@ -37,7 +37,7 @@ from ..mechanism.parts import (
 )
 from . import Model, as_position
 from .clusters import build_clusters
-from .given import rotation, vector
+from .given import flag, rotation, vector
 from .grouping import group_bodies
 from .joined import Joined
 from .rigid import locked, rigid_loops, welded
@@ -87,6 +87,8 @@ class ModelBuilder(ShapedParts):
         if name in self._masses or name == "world":
             raise ModelError(f"there is already a body named '{name}': names are unique")
         com, matrix = vector(f"com of body '{name}'", com), inertia_matrix(name, inertia)
+        physical = flag(f"physical of body '{name}'", physical)
+        welded = flag(f"welded of body '{name}'", welded)
         check_inertia(name, float(mass), com, matrix, physical, moments=not welded)
         self._masses[name] = Mass(float(mass), com, matrix)
 
@@ -328,6 +330,7 @@ class ModelBuilder(ShapedParts):
         about themselves and move nothing else. Loops that cannot move are welded. `notes` of the
         model name all that was changed.
         """
+        lock_idle = flag("lock_idle", lock_idle)
         edges, makers, notes = dict(self._edges), dict(self._loops), []
         guess: dict[Any, Any] = {**self._reference, **(reference or {})}
         while True:

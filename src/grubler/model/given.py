@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.spatial import rpy_matrix
-from ..errors import ModelError
+from ..arguments import shown
+from ..errors import InputError, ModelError
 from ..mechanism.parts import LARGEST, frozen
 from ..typing import ArrayLike
 
@@ -29,3 +30,10 @@ def rotation(name: str, rpy: ArrayLike, R: ArrayLike | None) -> np.ndarray:
     if not proper or np.linalg.det(R) < 0:
         raise ModelError(f"R of '{name}' is not a rotation matrix (3x3, orthonormal, right-handed)")
     return frozen(R)
+
+
+def flag(what: str, x: object) -> bool:
+    """True or False, and nothing that only looks like it."""
+    if not isinstance(x, (bool, np.bool_)):
+        raise InputError(f"{what} is {shown(x)}: give True or False")
+    return bool(x)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algebra.linalg import joined
 from ..algebra.spatial import Transform
+from ..algebra.symbolic import is_symbolic
 from ..arguments import public
 from ..coordinates import assembly
 from ..errors import ClosureError, InputError, ModelError, unknown
@@ -262,6 +263,8 @@ class Model:
         Exact on every joint's manifold for open and explicit clusters; implicit clusters move along
         their tangent and are closed again with their independent joints held.
         """
+        if not is_symbolic(q, v):
+            q, v = (np.asarray(x, dtype=float) for x in (q, v))
         parts = []
         for cluster in self.clusters:
             joint = cluster.embedding
