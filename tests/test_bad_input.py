@@ -316,6 +316,9 @@ class TestCalls:
         (lambda m: gb.ModelBuilder().add_body("a", welded=np.zeros(2)), "give True or False"),
         (lambda m: gb.ModelBuilder().build(lock_idle=np.zeros(2)), "give True or False"),
         (lambda m: gb.linearize(m, [0.0], [0.0]), "needs a Simulator"),
+        (lambda m: gb.compile(gb.mass_matrix, m, checked=np.zeros(0)), "give True or False"),
+        (lambda m: m.integrate(*m.random_state(0), np.inf), "dt is inf"),
+        (lambda m: gb.Contacts(m, ground=np.array(1.0)), "ground is"),
     ],
 )
 def test_arrays_and_classes_where_words_are_due(call, said):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def ground_colliders(
         own = tuple(c for c in colliders if c.body == WORLD)
         floor = any(c.link == "world" or isinstance(c.shape, (Plane, HeightField)) for c in own)
         return own if floor else (*own, _collider("ground", level(model)))
-    several = isinstance(ground, Iterable) and not isinstance(ground, str)
+    several = isinstance(ground, (list, tuple))
     found: list[Collider] = []
     for k, entry in enumerate(ground if several else [ground]):
         name = f"ground.{k}" if several and len(ground) > 1 else "ground"

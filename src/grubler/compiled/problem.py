@@ -15,6 +15,7 @@ from ..errors import InputError, unknown
 from ..gpu import GpuFunction
 from ..model import Model
 from ..model.fingerprint import UNKNOWN, data_digest, fingerprint
+from ..model.given import flag
 from ..model.parameters import NAMES, parameter_values, with_parameters
 from .checked import CheckedFunction
 
@@ -93,6 +94,7 @@ def compile(
     `target="cuda"` compiles for NVIDIA GPUs, of architecture `arch` ("sm_90" unless given) and
     newer: the function then takes arrays of torch, CuPy or JAX there (see `grubler.gpu`).
     """
+    checked = flag("checked", checked)
     if target not in ("cpu", "cuda"):
         raise InputError(unknown("target", target, ["cpu", "cuda"]))
     if target == "cuda" and lanes is not None:

@@ -265,6 +265,8 @@ class Model:
         """
         if not is_symbolic(q, v):
             q, v = (np.asarray(x, dtype=float) for x in (q, v))
+            if not is_symbolic(dt) and not np.all(np.isfinite(dt)):
+                raise InputError(f"dt is {dt}: give a finite time in s")
         parts = []
         for cluster in self.clusters:
             joint = cluster.embedding
