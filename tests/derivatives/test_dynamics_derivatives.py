@@ -115,6 +115,22 @@ def test_parameters_come_with_the_call():
         assert relative(got, want) < 1e-11
 
 
+def test_a_free_base_with_armature():
+    """Armature is inertia that gravity does not pull at: no column of the base is trivial then."""
+    b = gb.ModelBuilder("armed")
+    b.add_body("base", mass=2.0, com=(0.1, 0, 0.05), inertia=(0.1, 0, 0, 0.2, 0, 0.3))
+    b.add_joint("root", "free", "world", "base", armature=0.3)
+    b.add_body("link", mass=1.0, com=(0.2, 0, 0), inertia=(0.01, 0, 0, 0.02, 0, 0.03))
+    b.add_joint("hinge", "revolute", "base", "link", axis=(0, 1, 0), xyz=(0.3, 0, 0))
+    model = b.build()
+    q, v = model.random_state(1)
+    tau = np.linspace(-1, 1, model.nv)
+    da_dq, da_dv, _ = gb.forward_dynamics_derivatives(model, q, v, tau)
+    known = by_q(model, lambda q: gb.forward_dynamics(model, q, v, tau), q)
+    assert relative(da_dq, known) < 1e-8
+    assert relative(da_dv, by_vector(lambda v: gb.forward_dynamics(model, q, v, tau), v)) < 1e-8
+
+
 def test_a_robot_without_freedom_has_empty_derivatives():
     b = gb.ModelBuilder("block")
     b.add_body("block", mass=1.0, com=(0, 0, 0), inertia=np.eye(3))

@@ -41,6 +41,15 @@ def test_a_step(robot):
     assert relative(np.concatenate([A, B], axis=1), differences(simulator, q, v, tau)) < 1e-7
 
 
+def test_contacts_are_refused():
+    """At rest on the ground a step has no derivative by the height of the robot."""
+    model = load("mini_cheetah")
+    contacts = gb.Contacts(model, shapes={"HR_foot_contact": gb.Sphere(0.02)})
+    simulator = gb.Simulator(model, 1e-3, contacts=contacts, solver=gb.ContactSolver(iterations=1))
+    with pytest.raises(gb.InputError, match="without contacts"):
+        gb.linearize(simulator, *model.random_state(0))
+
+
 def test_what_it_needs():
     with pytest.raises(gb.InputError, match="needs a Simulator"):
         gb.linearize(load("four_bar"), [0.0], [0.0])

@@ -18,6 +18,7 @@ import numpy as np
 from ..algebra.linalg import LDL, joined, symmetric
 from ..algebra.spatial import skew
 from ..algorithms.c_aba import c_aba
+from ..mechanism.joints import Free
 from ..mechanism.parts import WORLD
 from .inverse import c_rnea_derivatives
 
@@ -105,11 +106,16 @@ def solve_by_limbs(M: Array, right: Any, trunk: list[int], chains: list[list[int
 
 
 def known_columns(model: Model, q: Array, v: Array) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Columns of ∂a/∂q and ∂a/∂v that a free base makes trivial, by coordinate."""
+    """Columns of ∂a/∂q and ∂a/∂v that a free base makes trivial, by coordinate.
+
+    A base with armature has none: armature resists the base's acceleration, and gravity does not
+    pull at it.
+    """
     by_q, by_v, n = {}, {}, model.nv
     for k in model.clusters:
         body = model.bodies[k.bodies[0]]
-        if body.parent != WORLD or body.joint.kind != "free" or len(k.bodies) > 1:
+        free = type(body.joint.motion) is Free and not body.joint.armature
+        if body.parent != WORLD or not free or len(k.bodies) > 1:
             continue
         start = k.v.start
         X = body.joint.transform(q[k.q])

@@ -1,7 +1,7 @@
 """The linearization of a time step: how (q, v) after it depend on (q, v) before it and on tau.
 
 In tangent coordinates, x = (δq, δv) with 2 nv entries: x⁺ = A x + B δtau. The step is the
-simulator's own, integrator, passive forces, closing of loops and contacts included, differentiated
+simulator's own, integrator, passive forces and closing of loops included, differentiated
 by forward mode; loops of Newton steps by the implicit function theorem.
 """
 
@@ -45,10 +45,17 @@ def linearize(
 
     δq and δv are in tangent coordinates of q (`integrate`), each (nv,). With `control` compiled
     into the step, A holds its feedback at time t and tau is what is added to it. The first call
-    compiles the derivative; contacts count by their modes in this step.
+    compiles the derivative. A simulator with contacts is refused: a robot that rests on the ground
+    is at the border between touching and not, where a step has no derivative by its height.
     """
     if not isinstance(simulator, Simulator):
         raise InputError(f"linearize needs a Simulator, not {type(simulator).__name__}")
+    if simulator.contacts is not None:
+        raise InputError(
+            "linearize takes a simulator without contacts: a robot at rest on the ground is at the "
+            "border of touching; hold its feet by constraints, see "
+            "constrained_forward_dynamics_derivatives"
+        )
     model, kernel = simulator.model, simulator._kernel
     q, v = checked(model, q=q, v=v)
     tau = np.zeros(model.nv) if tau is None else checked(model, tau=tau)
