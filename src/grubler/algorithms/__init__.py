@@ -341,7 +341,7 @@ def interpolate(model: Model, q0: ArrayLike, q1: ArrayLike, t: float) -> Floats:
 
 @public
 def tangent_map(model: Model, q: ArrayLike) -> Floats:
-    """T (nq, nv): the rate of q is T v, of quaternions and dependent positions, too."""
+    """T (nq, nv) with q̇ = T v, for all entries of q: also quaternions and dependent positions."""
     return _tangent.tangent_map(model, checked(model, q=q))
 
 

@@ -53,8 +53,8 @@ def regressor(
 ) -> Floats:
     """Y (nv, n): the generalized force of inverse dynamics is Y π, π as `regressor_parameters`.
 
-    With `friction`, columns for damping and Coulomb friction of the tree joints follow: Y π then is
-    the force that overcomes these, too. The sign of a joint at rest is zero."""
+    `friction=True` appends columns for damping and Coulomb friction of the tree joints; Y π then
+    includes the torque against friction. A joint at rest has no Coulomb friction."""
     q, v, a = checked(model, q=q, v=v, a=a)
     sweep = outward(model, q, v, keep_frame=None)
     motion = accelerated(sweep, a)

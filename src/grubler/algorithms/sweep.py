@@ -139,7 +139,7 @@ class ClusterState:
         return D if self.R is None else D + self.R
 
     def joint_bias(self, p: Array) -> Array | Any:
-        """What the joint feels of forces p on the bodies, and of its armature's drift."""
+        """The generalized force of forces p on the bodies, plus that of the armature at a = 0."""
         felt = self.S.T @ p
         return felt if self.r is None else felt + self.r
 

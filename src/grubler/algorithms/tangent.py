@@ -157,7 +157,7 @@ def increments(joint: Any, q0: Array, q1: Array) -> Array:
 def closed(joint: Any, q: Array, x: Array) -> Array:
     """A closed implicit cluster's part of q near q ⊕ x, its independent increments kept.
 
-    Where it cannot be closed there: a ClosureError on floats, NaN in compiled code."""
+    If its loops cannot be closed, floats raise a ClosureError and compiled code returns NaN."""
     single, n = precision() > SINGLE, q.shape[0]
 
     def newton(x, q):

@@ -17,7 +17,7 @@ corners of the polygon that they share, of two edges it is one.
 The polygon has up to eight corners: where the edges of the far face enter and leave the reference
 face, and corners of that. Five are taken: those furthest out towards the four corners of the
 reference face, each once, and the one of least gap where it is none of these, or the edges' point.
-What there is not now is FAR away.
+A point that does not exist at the present poses has the gap FAR.
 
 Where boxes overlap the least gap is minus the depth; where they are apart it is positive and at
 most the distance, to which it is equal where a face or an edge is nearest. Of axes that are as good
@@ -179,7 +179,7 @@ def _facing(near: _Face, p, axes, h):
 
 
 def _polygon(near: _Face, margin, c, e, f) -> list[_Corner]:
-    """The corners of what two faces share: the far one has centre c and half edges e and f.
+    """The corners of the polygon that two faces share; c, e, f: centre and half edges of the far one.
 
     The reference face counts as wider by `margin`: as far as boxes are apart along its normal they
     may be apart beside it, too, and one of them is then on its way to an edge.

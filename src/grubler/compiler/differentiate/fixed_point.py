@@ -2,24 +2,24 @@
 
     dx = A dx + B dp,   A = ∂s/∂x, B = ∂s/∂p   at the fixed point
 
-A may have the eigenvalue 1: what a step leaves alone, such as the independent joints while loops
-are closed, keeps the derivative that it started with, dx_0. So the equation is solved by its own
-iteration,
+A may have the eigenvalue 1. Coordinates that a step does not change, such as the independent joints
+while loops are closed, keep the derivative dx_0 that they started with. The equation is therefore
+solved by its own iteration,
 
     dx ← A dx + B dp   from dx_0;        backwards   λ ← Aᵀ λ from x̄,  p̄ = Σ Bᵀ λ,  x̄_0 = λ
 
-which converges where the loop does. A step of Newton's ends it at once: there A is zero but for
-what it leaves alone. A and B are taken one step further than the loop went, where they are more
-exact than its tolerance.
+which converges where the loop does. For a step of Newton's method A is zero except for unchanged
+coordinates, and one iteration is enough. A and B are evaluated one step after the loop's last: the
+state there is more exact than the loop's tolerance.
 
 Derivatives are NaN where this iteration does not converge, since the step does not contract, and
 where one more step of the loop still moves its state: it has ended somewhere else.
 
-The fixed point may depend on the start by more than what every step leaves alone: after steps of
-least norm from an open loop, or where a ball joint is partly independent, since rotations do not
-commute. Tangents follow the loop's own steps before they settle, and are exact there, too. Adjoints
-look at the start, where Aᵀ λ = λ and Bᵀ λ = 0 must hold as well. Where they do not, a branch goes
-back through the steps one by one (`loops.py`).
+The fixed point may depend on the start by more than the unchanged coordinates. Examples are steps
+of least norm from an open loop, and a ball joint that is partly independent, since rotations do not
+commute. Tangents are exact there, too: they pass through the loop's own steps before the iteration.
+Adjoints check at the start that Aᵀ λ = λ and Bᵀ λ = 0. Where these fail, a branch goes back through
+the steps one by one (`loops.py`).
 """
 
 from __future__ import annotations
