@@ -179,7 +179,7 @@ def _facing(near: _Face, p, axes, h):
 
 
 def _polygon(near: _Face, margin, c, e, f) -> list[_Corner]:
-    """The corners of the polygon that two faces share; c, e, f: centre and half edges of the far one.
+    """The corners of the polygon that two faces share; c, e, f: centre, half edges of the far one.
 
     The reference face counts as wider by `margin`: as far as boxes are apart along its normal they
     may be apart beside it, too, and one of them is then on its way to an edge.
